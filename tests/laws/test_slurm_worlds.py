@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +15,37 @@ from escala.slurm import settings_of
 from escala.slurm.asked import Asking
 from escala.slurm.run import play
 from escala.slurm.settings import changed
+from tests.laws.slurm_text import ORIGIN, columns_of, text_of
 from tests.oracle import backfill as slow
 from tests.oracle.accounts import ROOT, Account, Bounds
 from tests.oracle.preemption import SECOND
 from tests.oracle.priorities import Weights
 from tests.oracle.shapes import NO_END, Ask, Node, choose
-from tests.oracle.site import NO_LIMIT, Job, Outage, Reservation, Site
+from tests.oracle.site import NO_LIMIT, Job, Outage, Reservation, Site, Yields
 
-ORIGIN = 1_800_000_000
 WORLDS = 80
 JOBS = 26
 KINDS = ("after", "afterok", "afterany", "afternotok")
-SORTS = ("plain", "cores", "memory", "exclusive", "singleton", "gpus", "outages", "weights", "lln", "accounts", "multifactor")
-STEPS = [1, 5, 5, 5, 5, 5, 5, 16, 16, 16, 16]
+SORTS = (
+    "plain",
+    "cores",
+    "memory",
+    "exclusive",
+    "singleton",
+    "gpus",
+    "outages",
+    "weights",
+    "lln",
+    "accounts",
+    "multifactor",
+    "flags",
+    "yields",
+)
+STEPS = [1, 5, 5, 5, 5, 5, 5, 16, 16, 16, 16, 5, 16]
 QUICK = [(seed, sort) for k, sort in enumerate(SORTS) for seed in range(k, WORLDS, STEPS[k])]
 QUICK += [(764, "gpus"), (1049, "gpus")]  # exclusive jobs that no nodes would ever do for count by what they ask
 QUICK += [(346, "gpus"), (531, "gpus")]  # ... and by all nodes of the partition where too few are idle
 QUICK += [(102, "multifactor"), (199, "multifactor")]  # jobs that start long after all others, when age or use has changed who is first
-GPUS = ("k", "m")
 TREE: list[tuple[str, str | None, list[str]]] = [(ROOT, None, []), ("a", ROOT, ["ann"]), ("b", "a", ["ann", "bob"]), ("c", ROOT, ["cy"])]
 KNOWN: dict[tuple[int, str], dict[str, int]] = {}
 """What there was in the worlds that this process has run."""
@@ -76,9 +90,35 @@ def drawn(seed: int, sort: str = "plain") -> tuple[str, Site, list[Job]]:
     elif sort == "multifactor":
         _share(more, site, jobs, str(more.choice(["cores", "memory", "exclusive", "gpus"])))
         _rank(more, site, jobs)
+    elif sort == "flags":
+        if more.random() < 0.5:
+            _share(more, site, jobs, str(more.choice(["cores", "memory", "exclusive", "gpus"])))
+        _flag(more, site, jobs, some)
+    elif sort == "yields":
+        test = int(more.choice([7_000, 31_000, 110_000, 430_000]))
+        work, sleep = int(more.integers(1, 4)) * 100_000, int(more.choice([50_000, 500_000]))
+        site.yields = Yields(test, work, sleep, int(more.integers(1, 4)) * SECOND, bool(more.random() < 0.3))
     elif sort not in ("plain", "singleton", "outages"):
         _share(more, site, jobs, sort)
-    return _text(site), site, jobs
+    return text_of(site), site, jobs
+
+
+def _flag(draw: Any, site: Site, jobs: list[Job], some: Callable[[float], set[int]]) -> None:
+    """Reservations that are flexible or draw jobs, or both, and minutes behind the starts of others."""
+    for name in ("a", "b")[len(site.reservations) :]:
+        begin = int(draw.integers(0, 400))
+        site.reservations.append(Reservation(name, some(0.4), begin, begin + int(draw.integers(50, 500))))
+    for one in site.reservations:
+        one.flex = bool(draw.random() < 0.5)
+        one.draws = frozenset(user for user in ("ann", "bob", "cy") if draw.random() < 0.4)
+    for job in jobs:
+        if job.inside is None and draw.random() < 0.15:
+            job.inside = str(draw.choice(["a", "b"]))
+        room = min(len(slow.Replay(site, []).suited((job, part, job.inside))) for part in job.parts)
+        if job.ask is None:
+            job.nodes = max(min(job.nodes, room), 1)
+        job.minutes = [(row, int(draw.integers(1, 4))) for row, kind in job.waits_for if kind == "after" and draw.random() < 0.7]
+        job.waits_for = [one for one in job.waits_for if one[1] != "after" or one[0] not in {row for row, _ in job.minutes}]
 
 
 def _outage(draw: Any, nodes: set[int]) -> Outage:
@@ -184,7 +224,7 @@ def _ask(draw: Any, site: Site, job: Job, sort: str) -> Ask:
 def _fits(site: Site, job: Job, ask: Ask) -> bool:
     """Could it run in each of its partitions, if they were empty?"""
     for part in job.parts:
-        wanted = slow.Replay(site, []).suited(job, part)
+        wanted = slow.Replay(site, []).suited((job, part, job.inside))
         given = choose(ask, site.shapes, site.shapes, wanted, site.by_memory) if wanted else []
         if not given or sum(one.cpus for one in given) > site.most_cpus or sum(sum(one.gpus) for one in given) > site.most_gpus:
             return False
@@ -204,115 +244,10 @@ def _job(draw: Any, site: Site, row: int, at: int) -> Job:
     job.inside = str(draw.choice(names)) if names and draw.random() < 0.25 else None
     earlier = draw.permutation(row)[: int(draw.choice([0, 0, 0, 1, 2]))].tolist()
     job.waits_for = [(other, str(draw.choice(KINDS))) for other in earlier]
-    room = {part: len(slow.Replay(site, []).suited(job, part)) for part in parts}
+    room = {part: len(slow.Replay(site, []).suited((job, part, job.inside))) for part in parts}
     job.parts = [part for part in parts if room[part] > 0] or parts[:1]
     job.nodes = int(draw.integers(1, max(min(room[part] for part in job.parts), 1) + 1))
     return job
-
-
-def _text(site: Site) -> str:
-    text = ""
-    for n in range(site.nodes):
-        has = [name for name, inside in site.features.items() if n in inside]
-        one = site.shapes[n] if site.shapes else Node()
-        more = f"memory_mb = {one.memory}\nweight = {one.weight}\n" if site.shapes else ""
-        more += f"gpus = {{{', '.join(f'{GPUS[k]} = {some}' for k, some in enumerate(one.gpus) if some)}}}\n" if any(one.gpus) else ""
-        text += f'[[nodes]]\nnames = "n{n}"\ncores = {one.cores}\n{more}features = {has}\n'
-    for name, (inside, tier) in site.parts.items():
-        text += f'[[partitions]]\nname = "{name}"\nnodes = "{",".join(f"n{n}" for n in sorted(inside))}"\ntier = {tier}\n'
-        text += f"factor = {site.weights.factors[name]}\n" if site.weights else ""
-        text += "least_loaded = true\n" if name in site.loaded and len(site.loaded) < len(site.parts) else ""
-    for one in site.reservations:
-        text += f'[[closed]]\nkind = "reserved"\nname = "{one.name}"\nnodes = "{",".join(f"n{n}" for n in sorted(one.nodes))}"\n'
-        text += f"from = {ORIGIN + one.begin_s}\nuntil = {ORIGIN + one.end_s}\n"
-    for one in site.outages:
-        text += f'[[closed]]\nkind = "{"down" if one.down else "drain"}"\nnodes = "{",".join(f"n{n}" for n in sorted(one.nodes))}"\n'
-        text += f"from = {ORIGIN + one.begin_s}\nuntil = {ORIGIN + one.end_s}\nrequeue = {'true' if one.again else 'false'}\n"
-    kind = "backfill" if site.backfills else "builtin"
-    settings = f"bf_interval=1,bf_resolution=1,sched_interval=1,batch_sched_delay=0,bf_max_job_array_resv={site.array_plans}"
-    settings += f",requeue_delay={slow.AGAIN_S - 1}"
-    counted = "CR_CPU_Memory" if site.by_memory else "CR_CPU"
-    counted += ",CR_LLN" if len(site.loaded) == len(site.parts) else ""
-    text += f'[slurm]\nSelectTypeParameters = "{counted}"\nSchedulerType = "sched/{kind}"\nSchedulerParameters = "{settings}"\n'
-    if site.weights:
-        text += _weights(site.weights)
-    tres = {"cpu": site.most_cpus, "gpu": site.most_gpus}
-    if site.accounts:
-        tres = {kind: most for kind, most in tres.items() if most < NO_END}
-    many = f"max_jobs_per_user = {site.most_jobs}, " if not site.accounts or site.most_jobs < NO_LIMIT else ""
-    text += f"[qos]\nnormal = {{priority = {site.weights.ranks['normal'] if site.weights else 1}, {many}grp_tres = {_table(tres)}}}\n"
-    text += f"high = {{priority = {site.weights.ranks['high']}}}\n" if site.weights else ""
-    return text + _accounts(site)
-
-
-def _weights(told: Weights) -> str:
-    names = {"Age": told.age, "JobSize": told.size, "Partition": told.part, "QOS": told.qos, "Fairshare": told.fair}
-    text = "".join(f"PriorityWeight{name} = {value}\n" for name, value in names.items())
-    text += 'PriorityType = "priority/multifactor"\nAccountingStorageType = "accounting_storage/slurmdbd"\nPriorityCalcPeriod = "1"\n'
-    text += f'PriorityMaxAge = "00:{told.max_age_s // 60:02}:00"\nPriorityDecayHalfLife = "{told.half_life_s // 60}"\n'
-    text += f'PriorityFavorSmall = "{"YES" if told.favor_small else "NO"}"\n'
-    return text + 'PriorityFlags = "SMALL_RELATIVE_TO_TIME"\n' * told.by_time
-
-
-def _table(tres: dict[str, int]) -> str:
-    return f"{{{', '.join(f'{kind} = {most}' for kind, most in tres.items())}}}"
-
-
-def _accounts(site: Site) -> str:
-    """The tree of a site.toml."""
-
-    def said(one: Bounds) -> list[str]:
-        numbers = {name: getattr(one, name) for name in ("grp_jobs", "grp_submit", "max_jobs", "max_submit")} | {
-            "max_time": one.max_time_s and one.max_time_s // 60
-        }
-        tables = {"grp_tres": one.grp_tres, "max_tres": one.max_tres}
-        known = [f"{name} = {value}" for name, value in numbers.items() if value is not None]
-        return known + [f"{name} = {_table(value)}" for name, value in tables.items() if value]
-
-    text = "[accounts]\n" * bool(site.accounts)
-    for name, one in site.accounts.items():
-        users = ", ".join(
-            f"{user} = {{{', '.join([f'shares = {one.user_shares.get(user, 1)}', *said(own)])}}}" for user, own in one.users.items()
-        )
-        entries = [f"shares = {one.shares}"] * (name != ROOT)
-        entries += [f'parent = "{one.parent}"'] * (one.parent not in (None, ROOT)) + said(one.own)
-        text += f"{name} = {{{', '.join([*entries, *[f'users = {{{users}}}'] * bool(users)])}}}\n"
-    return text
-
-
-def _columns(site: Site, jobs: list[Job]) -> dict[str, Any]:
-    """The jobs for `Workload.from_jobs`."""
-    asks = [one.shape for one in jobs]
-    return {
-        "submit_s": [one.submit / SECOND for one in jobs],
-        "runtime_s": [one.run / SECOND for one in jobs],
-        "walltime_s": [float(one.limit_s) for one in jobs],
-        "nodes": [one.nodes for one in asks],
-        "tasks": [one.tasks for one in asks],
-        "cores_per_task": [one.per for one in asks],
-        "tasks_per_node": [one.on_node or None for one in asks],
-        "memory_mb_per_core": [one.memory_core or None for one in asks],
-        "memory_mb_per_node": [one.memory_node or None for one in asks],
-        "gpus_per_node": [one.gpus_node or None for one in asks],
-        "gpus_per_task": [one.gpus_task or None for one in asks],
-        "gpu_kind": [None if one.kind is None else GPUS[one.kind] for one in asks],
-        "exclusive": [one.exclusive for one in asks],
-        "partition": [",".join(one.parts) for one in jobs],
-        "priority": [one.priority for one in jobs],
-        "user": [one.user for one in jobs],
-        "account": [one.account for one in jobs],
-        "job_name": [one.name for one in jobs],
-        "qos": [one.qos for one in jobs],
-        "nice": [one.nice for one in jobs],
-        "features": [one.feature for one in jobs],
-        "begin_s": [None if one.begin is None else one.begin / SECOND for one in jobs],
-        "array_id": [one.array for one in jobs],
-        "array_limit": [site.array_limit[one.array] if one.array == "x" else None for one in jobs],
-        "reservation": [one.inside for one in jobs],
-        "dependency": [
-            ",".join([*(f"{kind}:{row + 1}" for row, kind in one.waits_for), *["singleton"] * one.singleton]) or None for one in jobs
-        ],
-    }
 
 
 def same(tmp_path: Path, seed: int, sort: str = "plain") -> dict[str, int]:
@@ -320,8 +255,10 @@ def same(tmp_path: Path, seed: int, sort: str = "plain") -> dict[str, int]:
     text, site, jobs = drawn(seed, sort)
     (tmp_path / "site.toml").write_text(text)
     place = escala.read_site(tmp_path / "site.toml")
-    work = escala.Workload.from_jobs(_columns(site, jobs), origin_s=float(ORIGIN))
-    settings = changed(settings_of(place), "slurm:started=-2.5:tick=0.4:tick_every=1:phase=0.7:drift=0")
+    work = escala.Workload.from_jobs(columns_of(site, jobs), origin_s=float(ORIGIN))
+    settings = changed(
+        settings_of(place), f"slurm:started=-2.5:tick=0.4:tick_every=1:phase=0.7:drift=0:bf_test={site.yields.test / SECOND}"
+    )
     asked = Asking(work, place, settings).asked()
     slow_run = slow.Replay(site, jobs)
     never = {job.row for job in jobs if slow_run.never(job)}
@@ -329,7 +266,7 @@ def same(tmp_path: Path, seed: int, sort: str = "plain") -> dict[str, int]:
     assert limited <= never <= set(asked.refused), (seed, asked.refused, never)
     for row in asked.refused:
         jobs[row].state = "refused"
-    waits = [bool(one.waits_for) for one in jobs]
+    waits = [bool(one.waits_for or one.minutes) for one in jobs]
     run = play(work, place, settings, asked)
     slow_run.run(5_000)
     for job in jobs:

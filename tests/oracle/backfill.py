@@ -1,233 +1,152 @@
 """Slurm's event and backfill passes by sets and lists: slow, obvious, and with no code of the package in it.
 
-An event pass comes each second and a backfill pass 0.3 s behind it, if something has changed. Partitions that overlap, with tiers;
-features; priorities, given or multifactor (`priorities`); limits of running jobs, of CPUs, of GPUs and of accounts (`accounts`);
-dependencies; begin times; arrays; reservations with jobs of their own; outages and drains; nodes that jobs share (`shapes`). The rules are
-those of https://slurm.schedmd.com/sched_config.html, resource_limits.html, job_array.html and reservations.html, of slurmctld's
-job_scheduler.c and node_scheduler.c, and of the backfill plugin.
+An event pass comes each second and a backfill pass 0.3 s behind it, if something has changed, or later where passes take time (`clock`).
+Partitions that overlap, with tiers; features; priorities, given or multifactor (`priorities`); limits of running jobs, of CPUs, of GPUs
+and of accounts (`accounts`); dependencies; begin times; arrays; reservations with jobs of their own, flexible and magnetic ones; outages
+and drains; nodes that jobs share (`shapes`). The rules are those of https://slurm.schedmd.com/sched_config.html, resource_limits.html,
+job_array.html and reservations.html, of slurmctld's job_scheduler.c and node_scheduler.c, and of the backfill plugin.
 """
 
 from __future__ import annotations
 
 from tests.oracle import accounts as of
-from tests.oracle.preemption import BEAT, SECOND, STARTED, TICK
+from tests.oracle.clock import AGAIN_S, FAR, Clock
+from tests.oracle.preemption import CLEANUP, SECOND, STARTED, next_beat
 from tests.oracle.priorities import Priorities
-from tests.oracle.shapes import Given, Node, take
-from tests.oracle.site import Books, Job, Reservation, Site
+from tests.oracle.shapes import Given, take
+from tests.oracle.site import Record, Reservation
 
-LOOK, CALC = TICK + 300_000, TICK + 100_000
-GROUP_S, KILL_WAIT_S, AGAIN_S = 30, 30, 21
+__all__ = ["AGAIN_S", "Replay"]
+
+GROUP_S, KILL_WAIT_S = 30, 30
 
 
-class Replay(Books):
-    def __init__(self, site: Site, jobs: list[Job]) -> None:
-        self.site, self.jobs = site, jobs
-        self.whole = site.shapes or [Node() for _ in range(site.nodes)]
-        self.now = 0
-        self.used = {job.inside for job in jobs if job.inside is not None}
-        self.changed_s = self.passed_s = -10
-        self.turns = sorted((at, k, at == one.begin_s) for k, one in enumerate(site.outages) for at in (one.begin_s, one.end_s))
-        self.out = set[int]()
-        cores = sum(one.cores for one in self.whole)
-        self.prio = Priorities(site.weights, site.accounts, site.nodes, cores, STARTED // SECOND) if site.weights else None
+class Replay(Clock):
+    def in_order(self) -> list[Record]:
+        """Those that wait, each in each of its partitions, and there in each of its reservations. Those in reservations stand before all
+        others: "1. Jobs that can preempt 2. Jobs with an advanced reservation 3. Partition Priority Tier 4. Job priority ..."
+        (https://slurm.schedmd.com/priority_multifactor.html)"""
+        every = [(job, part, inside) for job in self.jobs if job.state == "waits" for inside in self.insides(job) for part in job.parts]
 
-    def run(self, most_s: int) -> None:
-        """All jobs to their ends, or to a moment, or until nothing can change any more for those that wait."""
-        second, still, spans = 0, 0, [*self.site.reservations, *self.site.outages]
-        moments = [job.begin or 0 for job in self.jobs] + [one.end_s * SECOND for one in spans] + [job.submit for job in self.jobs]
-        still_s = most_s if self.prio else max(moments) // SECOND + AGAIN_S + 2  # age and use change who stands first
-        while second < most_s and any(job.state in ("coming", "held", "waits", "runs") for job in self.jobs):
-            still = still + 1 if second > still_s and not self.running else 0
-            if still > 2:
-                return
-            for at, look in ((TICK, self.event_pass), (CALC, self.renew), (LOOK, self.backfill_pass)):
-                self.now = second * SECOND + at
-                self.settle()
-                look()
-            second += 1
+        def place(one: Record) -> tuple[int, ...]:
+            return one[2] is None, -self.site.parts[one[1]][1], -one[0].ranked[one[1]], one[0].row
 
-    def settle(self) -> None:
-        """Ends, reservations and outages that begin or end, submissions and begin times up to now, one after the other."""
-        while True:
-            ends = [(job.finish, 0, job.row) for job in self.running]
-            comes = [(job.submit, 1, job.row) for job in self.jobs if not job.came]
-            turns = [(at * SECOND, 2, k) for k, (at, _, _) in enumerate(self.turns[:1])]
-            coming = min([one for one in ends + comes + turns if one[0] <= self.now], default=None)
-            if coming is None:
-                break
-            self.event = coming[0]
-            if coming[1] == 2:
-                self.turn(*self.turns.pop(0))
-                continue
-            job = self.jobs[coming[2]]
-            if job.state in ("runs", "coming"):
-                self.changed_s = max(self.changed_s, coming[0] // SECOND)
-            if coming[1] == 0:
-                job.state, job.counts = "ended", False
-                self.charge(job, job.finish // SECOND)
-                self.follow(job)
-            else:
-                self.submit(job)
-        for one in self.site.reservations:
-            for at in (one.begin_s, one.end_s):
-                self.changed_s = max(self.changed_s, at) if at <= self.now // SECOND else self.changed_s
-        for job in self.jobs:
-            if job.singleton and job.state == "held":
-                job.singleton = any(self.is_ahead(other, job) for other in self.jobs)
-        for job in self.jobs:
-            if job.state == "held" and (job.begin is None or job.begin <= self.now) and not (job.waits_for or job.singleton):
-                job.state = "waits"
-                job.ranked = {part: self.rank(job, part, 0) for part in job.parts}
+        return sorted(every, key=place)
 
-    def renew(self) -> None:
-        """Priorities anew, once a period."""
-        if self.prio is None or (self.now - STARTED) % (Priorities.PERIOD_S * SECOND) or self.now == STARTED:
-            return
-        self.prio.period(self.now_s, [(*self.who(job), job.cpus, job.begun // SECOND) for job in self.running])
-        for job in self.jobs:
-            if job.state == "waits":
-                since = max(job.submit, job.begin or 0, job.freed) // SECOND
-                job.ranked = {part: self.rank(job, part, self.now_s - since) for part in job.parts}
-        self.changed_s = self.now_s
+    def is_awaited(self, one: Record) -> bool:
+        """A job whose own reservation has not begun, or is over, is in no queue (job_independent in job_mgr.c)."""
+        return one[0].inside is not None and self.own(one, self.now_s) is None
 
-    def submit(self, job: Job) -> None:
-        job.came = True
-        if self.site.accounts and job.state != "refused":
-            there = [self.holder(one) for one in self.jobs if one.counts]
-            job.counts = of.may_come(self.site.accounts, *self.who(job), there)
-            if not job.counts and job.state == "coming":
-                job.state, job.broken = "refused", True
-                self.follow(job, at_start=True)
-                self.follow(job)
-        job.state = "held" if job.state == "coming" else job.state
+    def foreign(self, one: Record, from_s: int, to_s: int) -> list[Reservation]:
+        return [r for r in self.site.reservations if r.name != one[2] and r.begin_s < to_s and r.end_s > from_s]
 
-    def turn(self, at_s: int, which: int, begins: bool) -> None:
-        """An outage begins or ends."""
-        one = self.site.outages[which]
-        self.changed_s = max(self.changed_s, at_s)
-        self.out ^= {which}
-        for job in self.running:
-            if begins and one.down and one.nodes & {given.node for given in job.given}:
-                self.charge(job, at_s)
-                job.state, job.begin, job.found = "held", (at_s + AGAIN_S) * SECOND, None
-                if not one.again:
-                    job.state, job.broken, job.counts, job.finish = "ended", True, False, at_s * SECOND
-                    self.follow(job)
-
-    def is_ahead(self, other: Job, job: Job) -> bool:
-        """Does a singleton wait for this one: a namesake that runs, or one that came before and is not over?"""
-        earlier = other.row < job.row and other.state in ("held", "waits", "never")
-        return (other.user, other.name) == (job.user, job.name) and (other.state == "runs" or earlier)
-
-    def follow(self, job: Job, at_start: bool = False) -> None:
-        """What this job's start or end means to those that wait for it."""
-        well = not (job.cut or job.broken)
-        for other in self.jobs:
-            mine = [kind for row, kind in other.waits_for if row == job.row and (kind == "after") == at_start]
-            if ("afterok" in mine and not well) or ("afternotok" in mine and well):
-                other.state = "never" if other.state != "refused" else "refused"
-                mine = [kind for kind in mine if kind != ("afternotok" if well else "afterok")]
-            for kind in mine:
-                other.waits_for.remove((job.row, kind))
-                other.freed = self.event
-
-    def in_order(self) -> list[tuple[Job, str]]:
-        """Those that wait, each in each of its partitions."""
-        both = [(job, part) for job in self.jobs if job.state == "waits" for part in job.parts]
-        return sorted(both, key=lambda one: (-self.site.parts[one[1]][1], -one[0].ranked[one[1]], one[0].row, one[0].parts.index(one[1])))
-
-    def own(self, job: Job, at_s: int) -> Reservation | None:
-        return next((r for r in self.site.reservations if r.name == job.inside and r.begin_s <= at_s < r.end_s), None)
-
-    def foreign(self, job: Job, from_s: int, to_s: int) -> list[Reservation]:
-        return [r for r in self.site.reservations if r.name != job.inside and r.begin_s <= to_s and r.end_s > from_s]
-
-    def suited(self, job: Job, part: str, now: bool = True) -> set[int]:
+    def suited(self, one: Record, now: bool = True) -> set[int]:
+        job, part, inside = one
         nodes = self.site.parts[part][0] & self.site.features.get(job.feature or "", set(range(self.site.nodes)))
         if now:
             nodes -= {n for which in self.out for n in self.site.outages[which].nodes}
-        return nodes & {n for r in self.site.reservations if r.name == job.inside for n in r.nodes} if job.inside else nodes
+        mine = [r for r in self.site.reservations if r.name == inside]
+        return nodes & {n for r in mine for n in r.nodes} if mine and not mine[0].flex else nodes
 
-    def start(self, job: Job, given: list[Given]) -> None:
+    def start(self, one: Record, given: list[Given]) -> None:
+        job = one[0]
         job.state, job.given, job.begun, job.finish = "runs", given, self.now, self.now + job.run
         job.end_s = self.now_s + job.limit_s
-        own = self.own(job, self.now_s)
-        if own is not None:
-            beat = STARTED - ((STARTED - (own.end_s + 1) * SECOND) // BEAT) * BEAT
-            job.finish = min(job.finish, max(beat, self.now + 1))
-            job.cut = job.finish < job.begun + job.run
+        own = self.own(one, self.now_s)
+        if own is not None and not own.flex:
+            beat = next_beat((own.end_s + 1) * SECOND, self.now)
+            if job.finish > beat:
+                job.cut, job.finish = True, beat + CLEANUP
         self.changed_s, self.event = self.now_s, self.now
         self.follow(job, at_start=True)
 
     def event_pass(self) -> None:
         closed, barred = set[str](), set[int]()
-        failed = set[tuple[str, str]]()
+        failed = set[tuple[str, str, str | None]]()
         full = set[str]()
-        for job, part in self.in_order():
+        for one in self.in_order():
+            job, part, inside = one
             if job.state != "waits":
                 continue
             if closed == set(self.site.parts):
                 return
-            if job.array is not None and self.is_behind_one_that_failed(job, part, failed):
+            if self.is_awaited(one) or self.is_too_large(one):
                 continue
-            if part in closed if job.inside is None else job.inside in full:
+            if job.array is not None and self.is_behind_one_that_failed(one, failed):
+                continue
+            if part in closed if inside is None else inside in full:
                 continue
             if self.at_most_jobs(job):
                 continue
-            wanted = self.suited(job, part) - barred
-            if job.inside is not None:
-                own = self.own(job, self.now_s)
-                if own is None:
-                    continue
+            if inside is not None and self.few_left(one, barred):
+                closed.add(part)
+                barred |= self.site.parts[part][0]
+                continue
+            own, wanted = self.own(one, self.now_s), self.suited(one) - barred
+            if inside is not None and own is None:  # one that draws jobs is to come: others keep off its nodes (job_scheduler.c)
+                ahead = self.coming(one, self.now_s)
+                barred |= ahead.nodes if ahead is not None else set()
+                continue
+            if own is not None and not own.flex:
                 wanted &= own.nodes
-            left = wanted - {n for r in self.foreign(job, self.now_s, self.now_s + job.limit_s) for n in r.nodes}
+            left = wanted - {n for r in self.foreign(one, self.now_s, self.now_s + job.limit_s) for n in r.nodes}
             if len(left) < job.nodes <= len(wanted):
                 continue
-            given = self.pick(job, part, self.left, left)
+            given = self.pick(one, self.left, left)
             if given:
                 if not self.at_most_tres(job, part, given):
-                    self.start(job, given)
-                    failed.discard((job.array or "", part))
-            elif self.asks_too_much(job, part, left) or self.lacks_nodes(job, part, left, barred):
+                    self.start(one, given)
+                    failed.discard((job.array or "", part, inside))
+            elif self.asks_too_much(one, left) or self.lacks_nodes(one, left, barred):
                 continue
-            elif job.inside is not None:
-                full.add(job.inside)
+            elif inside is not None:
+                full.add(inside)
             else:
                 closed.add(part)
                 barred |= self.site.parts[part][0]
 
-    def lacks_nodes(self, job: Job, part: str, wanted: set[int], barred: set[int]) -> bool:
+    def few_left(self, one: Record, barred: set[int]) -> bool:
+        gone = {n for which in self.out for n in self.site.outages[which].nodes}
+        return len(self.site.parts[one[1]][0] - barred - gone) < (one[0].shape.nodes or 1)
+
+    def is_too_large(self, one: Record) -> bool:
+        """More nodes than the reservation has in the partition: not in an event pass (_job_runnable_test3 in job_scheduler.c)."""
+        ahead = self.coming(one, self.now_s) if one[2] is not None else None
+        return ahead is not None and len(ahead.nodes & self.site.parts[one[1]][0]) < (one[0].shape.nodes or 1)
+
+    def lacks_nodes(self, one: Record, wanted: set[int], barred: set[int]) -> bool:
         """Are nodes not available, or reserved, in place of busy (ESLURM_NODE_NOT_AVAIL, ESLURM_RESERVATION_BUSY in node_scheduler.c)? Then
         the pass goes on with the next job of the partition, unless that has too few nodes left at all (job_scheduler.c). Not where all
         that suit the job are left."""
-        gone = {n for which in self.out for n in self.site.outages[which].nodes}
-        if len(self.site.parts[part][0] - barred - gone) < (job.shape.nodes or 1) or wanted >= self.suited(job, part, now=False):
+        job = one[0]
+        if self.few_left(one, barred) or wanted >= self.suited(one, now=False):
             return False
-        if self.pick(job, part, self.whole, wanted):
+        if self.pick(one, self.whole, wanted):
             return False
-        foreign = {n for r in self.foreign(job, self.now_s, self.now_s + job.limit_s) for n in r.nodes}
-        if not self.pick(job, part, self.whole, self.suited(job, part, now=False) - foreign):
+        foreign = {n for r in self.foreign(one, self.now_s, self.now_s + job.limit_s) for n in r.nodes}
+        if not self.pick(one, self.whole, self.suited(one, now=False) - foreign):
             return True
         alone = [other for other in self.running if job.shape.exclusive or other.shape.exclusive]
-        return not wanted & {one.node for other in alone for one in other.given}
+        return not wanted & {given.node for other in alone for given in other.given}
 
-    def asks_too_much(self, job: Job, part: str, wanted: set[int]) -> bool:
+    def asks_too_much(self, one: Record, wanted: set[int]) -> bool:
         """Is a job that finds no nodes over a limit by what it asks for ("Replacing scheduling error code", node_scheduler.c)?
 
         How many nodes it would get is seen by those of `wanted`, as if they were idle, if enough of them can be shared now, or else by all
         of its partition. CPUs and GPUs count as those of the last nodes that were found for it."""
+        job, part, _ = one
         ask = job.shape
-        shared = {n for n in wanted if not any(n in {one.node for one in other.given} for other in self.running if other.shape.exclusive)}
-        idle = {n for n in wanted if not any(n in {one.node for one in other.given} for other in self.running)}
+        shared = {n for n in wanted if not any(n in {some.node for some in other.given} for other in self.running if other.shape.exclusive)}
+        idle = {n for n in wanted if not any(n in {some.node for some in other.given} for other in self.running)}
         given = []
         if len(idle if ask.exclusive else shared) >= (ask.nodes or 1):
-            given = self.pick(job, part, self.whole, wanted)
+            given = self.pick(one, self.whole, wanted)
         if not given:
-            every = self.suited(job, part, now=False)
-            every -= {n for r in self.foreign(job, self.now_s, self.now_s + job.limit_s) for n in r.nodes}
-            given = self.pick(job, part, self.whole, every)
+            every = self.suited(one, now=False)
+            every -= {n for r in self.foreign(one, self.now_s, self.now_s + job.limit_s) for n in r.nodes}
+            given = self.pick(one, self.whole, every)
 
-        nodes = [one.node for one in given] or [0] * (ask.nodes or 1)
+        nodes = [some.node for some in given] or [0] * (ask.nodes or 1)
         cpus, gpus = job.found or (ask.cpus, ask.gpus_node * (ask.nodes or 1) + ask.gpus_task * ask.tasks)
         if ask.exclusive and given:
             gpus = sum(sum(self.whole[n].gpus) for n in nodes)
@@ -235,40 +154,75 @@ class Replay(Books):
         wants = {"cpu": cpus, "mem": memory, "gpu": gpus, "node": len(nodes)}
         return self.over(job, wants, None)
 
-    def is_behind_one_that_failed(self, job: Job, part: str, failed: set[tuple[str, str]]) -> bool:
+    def is_behind_one_that_failed(self, one: Record, failed: set[tuple[str, str, str | None]]) -> bool:
         """May a task of an array not be tried in this pass? One that is counts as failed until it starts, or is planned."""
-        if (job.array, part) in failed:
+        job, part, inside = one
+        if (job.array, part, inside) in failed:
             return True
-        failed.add((job.array or "", part))
+        failed.add((job.array or "", part, inside))
         return self.at_most_tasks(job)
 
+    def most_tests(self) -> int:
+        """How many jobs this pass may test until it has gone on too long, or has slept while something happened."""
+        told, elapsed, worked, tests = self.site.yields, 0, 0, 0
+        if told.test == 0:
+            return FAR
+        moments = [job.finish for job in self.running] + [job.submit for job in self.jobs if not job.came]
+        moments += [at * SECOND for at, _, _ in self.turns]
+        moments += [at * SECOND for r in self.site.reservations for at in (r.begin_s, r.end_s) if at * SECOND > self.now]
+        if self.prio is not None:
+            period = Priorities.PERIOD_S * SECOND
+            moments.append(self.now + period - (self.now - STARTED) % period)
+        while elapsed < told.most:
+            if worked >= told.work:
+                elapsed, worked = elapsed + told.sleep, 0
+                if elapsed >= told.most or (not told.goes_on and min(moments, default=FAR) <= self.now + elapsed):
+                    break
+            elapsed, worked, tests = elapsed + told.test, worked + told.test, tests + 1
+        return tests
+
     def backfill_pass(self) -> None:
+        self.look_us += SECOND
         if not self.site.backfills or self.changed_s < self.passed_s:
             return
         self.passed_s = self.now_s
+        most, self.tested = self.most_tests(), 0
+        self.plan_all(most)
+        told = self.site.yields
+        if told.test and self.tested:
+            self.look_us += self.tested * told.test + (self.tested - 1) // -(-told.work // told.test) * told.sleep
+
+    def plan_all(self, most: int) -> None:
         self.plan = [(self.now_s, 1 << 40, set(range(self.site.nodes)))]
-        for r in self.site.reservations:
-            if r.name not in self.used and r.end_s > self.now_s:
-                self.hold(max(r.begin_s, self.now_s), r.end_s, r.nodes)
-        failed, plans = set[tuple[str, str]](), dict[str, int]()
-        for job, part in self.in_order():
-            if job.state != "waits" or self.at_most_jobs(job):
+        failed, plans = set[tuple[str, str, str | None]](), dict[str, int]()
+        for one in self.in_order():
+            job, part, inside = one
+            if self.tested >= most:
+                return
+            if job.state != "waits" or self.is_awaited(one) or self.at_most_jobs(job):
                 continue
-            if job.array is not None and self.is_behind_one_that_failed(job, part, failed):
+            if job.array is not None and self.is_behind_one_that_failed(one, failed):
                 continue
-            found = self.look_ahead(job, part)
+            if inside is not None and self.own(one, self.now_s) is None:
+                continue
+            found = self.look_ahead(one)
             if found == "planned" and job.array is not None:
                 plans[job.array] = plans.get(job.array, 0) + 1
             if job.array is not None and (found == "started" or (found == "planned" and plans[job.array] < self.site.array_plans)):
-                failed.discard((job.array, part))
+                failed.discard((job.array, part, inside))
 
-    def look_ahead(self, job: Job, part: str) -> str:
-        """Start it, or plan its start."""
+    def look_ahead(self, one: Record) -> str:
+        """Start it, or plan its start. What a reservation draws is not counted, and keeps no place in the plan."""
+        job, part, inside = one
+        drawn = inside is not None and job.inside is None
         later: int = self.now_s
+        counted = drawn
         while True:
             asked = later
-            wanted, later = self.usable(job, part, asked, asked + job.limit_s)
-            begin_s, given = self.first_start(job, part, wanted) if len(wanted) >= job.nodes else (0, [])
+            wanted, later = self.usable(one, asked, asked + job.limit_s)
+            self.tested += len(wanted) >= job.nodes and not counted
+            counted = counted or len(wanted) >= job.nodes
+            begin_s, given = self.first_start(one, wanted) if len(wanted) >= job.nodes else (0, [])
             if not given:
                 if later:
                     continue
@@ -278,18 +232,18 @@ class Replay(Books):
             if begin_s <= self.now_s:
                 if over:
                     return ""
-                self.start(job, given)
+                self.start(one, given)
                 return "started"
             if later and begin_s > later:
                 continue
-            end_s, nodes = begin_s + job.limit_s, {one.node for one in given}
-            into = any(nodes & r.nodes for r in self.foreign(job, begin_s, end_s) if r.name in self.used)
-            if into or any(low < end_s and high > begin_s and nodes - space for low, high, space in self.plan):
+            end_s, nodes = begin_s + job.limit_s, {some.node for some in given}
+            if any(low < end_s and high > begin_s and nodes - space for low, high, space in self.plan):
                 later = begin_s
                 continue
             if over:
                 return ""
-            self.hold(begin_s, end_s, nodes)
+            if not drawn:
+                self.hold(begin_s, end_s, nodes)
             return "planned"
 
     def hold(self, begin_s: int, end_s: int, nodes: set[int]) -> None:
@@ -310,12 +264,17 @@ class Replay(Books):
             at = twins[0]
             plan[at : at + 2] = [(plan[at][0], plan[at + 1][1], plan[at][2])]
 
-    def usable(self, job: Job, part: str, from_s: int, to_s: int) -> tuple[set[int], int]:
+    def usable(self, one: Record, from_s: int, to_s: int) -> tuple[set[int], int]:
         """Nodes that nothing planned has in the meantime, and the next moment at which there may be others, or 0."""
-        nodes = self.suited(job, part)
-        if job.inside is not None:
-            own = self.own(job, from_s)
+        nodes, mine = self.suited(one), self.own(one, self.now_s)
+        if one[2] is not None and not (mine is not None and mine.flex):
+            own = self.own(one, from_s)
             nodes &= own.nodes if own is not None else set()
+            asked = own.nodes if own is not None else set()
+        else:
+            asked = self.site.parts[one[1]][0] if one[2] is None else set(range(self.site.nodes))
+        others = {n for r in self.foreign(one, from_s, to_s) for n in r.nodes}
+        nodes -= others
         wanted, later = set(nodes), 0
         for k, (low, high, space) in enumerate(self.plan):
             if high <= from_s:
@@ -325,16 +284,15 @@ class Replay(Books):
             if low > to_s:
                 break
             wanted &= space
-        for r in self.foreign(job, from_s, to_s):
-            if r.name in self.used and wanted & r.nodes:
-                later = min(later, r.end_s) if later else r.end_s
-                wanted -= r.nodes
+        if asked & others:  # it looks again a second behind the first end of any reservation (find_resv_end in reservation.c)
+            ends = [r.end_s + 1 for r in self.site.reservations if r.end_s >= from_s]
+            later = min([*ends, later] if later else ends)
         return wanted, later
 
-    def first_start(self, job: Job, part: str, wanted: set[int]) -> tuple[int, list[Given]]:
+    def first_start(self, record: Record, wanted: set[int]) -> tuple[int, list[Given]]:
         """By the ends that are expected of what runs, of one end the first job's first, in groups: up to 30 s behind the next half minute,
         then twice as far, and so on."""
-        given = self.pick(job, part, self.left, wanted)
+        given = self.pick(record, self.left, wanted)
         if given:
             return self.now_s, given
         ahead = sorted(self.running, key=lambda other: (other.end_s, other.row))
@@ -358,7 +316,7 @@ class Replay(Books):
             window *= 2
             while following is not None and following > anchor + window:
                 window *= 2
-            given = self.pick(job, part, future, wanted)
+            given = self.pick(record, future, wanted)
             if given:
                 return (last if last > self.now_s else max(last + KILL_WAIT_S, self.now_s + 1)), given
         return 0, []

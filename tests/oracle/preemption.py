@@ -9,9 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import reduce
 
-STARTED, TICK, BEAT, SECOND = -2_500_000, 400_000, 30_000_000, 1_000_000
+STARTED, TICK, BEAT_S, SECOND = -2_500_000, 400_000, 30, 1_000_000
 PATIENCE_S = 40
-CLEANUP = 100_000  # us until the nodes of a job that has to go are clear
+CLEANUP = 50_000  # us until the nodes of a job that is killed are clear
+
+
+def next_beat(due: int, now: int) -> int:
+    """slurmctld kills in the ticks of its loop in which 30 whole seconds have gone by since it last did, before the event pass there."""
+    last_s, tick = STARTED // SECOND, (STARTED // SECOND) * SECOND + TICK
+    while True:
+        tick += SECOND
+        if tick // SECOND - last_s < BEAT_S:
+            continue
+        last_s = tick // SECOND
+        if tick >= due and tick > now:
+            return tick
 
 
 class Endless(Exception):
@@ -32,6 +44,7 @@ class Job:
     where: list[int] = field(default_factory=list)
     back: int = -1
     notice: int | None = None
+    killed: bool = False
     end_s: int = 0
     took_s: int | None = None
     lost: int = 0
@@ -111,7 +124,7 @@ def victims(site: Site, taker: Job, running: list[Job], free: set[int], wanted: 
         for r in running
         if site.may(taker, r)
         and site.mode[site.of(r)] != "off"
-        and r.finish > now
+        and r.finish > now + CLEANUP * r.killed
         and now // SECOND >= r.begun // SECOND + site.exempt_s[site.of(r)]
         and there & set(r.where)
     ]
@@ -140,24 +153,29 @@ def give_notice(site: Site, r: Job, now: int) -> None:
     now_s, grace_s = now // SECOND, site.grace_s[site.of(r)]
     if r.notice is None and grace_s > 0:
         r.end_s = min(r.end_s, now_s + grace_s)
-        beats = -(-(r.end_s * SECOND - STARTED) // BEAT)
-        r.finish = min(r.finish, max(STARTED + beats * BEAT, now + 1))
+        kill(r, next_beat(r.end_s * SECOND, now))
     elif r.notice is None or now_s >= r.end_s:
-        r.end_s, r.finish = now_s + 1, now
+        r.end_s = now_s + 1
+        kill(r, now)
     r.notice = now_s if r.notice is None else r.notice
+
+
+def kill(r: Job, at: int) -> None:
+    if r.finish > at:
+        r.killed, r.finish = True, at + CLEANUP
 
 
 def settle(site: Site, jobs: list[Job], now: int) -> None:
     """Ends, submissions and returns up to now."""
     for job in jobs:
         if job.state == "running" and job.finish <= now:
-            if job.notice is None or job.finish >= job.begun + job.run:  # it has run whole within its grace
-                job.state = "done"
+            if not job.killed:
+                job.state = "done"  # perhaps whole within its grace
                 continue
-            job.notice = None
+            job.notice, job.killed = None, False
             job.lost += job.finish - job.begun
             job.state = "later" if site.mode[site.of(job)] == "requeue" else "cancelled"
-            job.back = ((job.finish + CLEANUP) // SECOND + site.delay_s + 1) * SECOND
+            job.back = (job.finish // SECOND + site.delay_s + 1) * SECOND
         elif (job.state == "coming" and job.submit <= now) or (job.state == "later" and job.back <= now):
             job.state = "waits"
 

@@ -111,14 +111,22 @@ def with_memory(ask: Ask, left: Node, whole: Node, cpus: int) -> int:
 
 
 def choose(
-    ask: Ask, nodes: list[Node], left: list[Node], wanted: set[int], by_memory: bool, loaded: bool = False, most: int = NO_END
+    ask: Ask,
+    nodes: list[Node],
+    left: list[Node],
+    wanted: set[int],
+    by_memory: bool,
+    loaded: bool = False,
+    most: int = NO_END,
+    inner: set[int] | None = None,
 ) -> list[Given]:
-    """What the job gets of these nodes, at most so many; nothing where they do not suffice. loaded: of the least loaded ones."""
+    """What the job gets of these nodes, at most so many; nothing where they do not suffice. loaded: of the least loaded ones. inner: these
+    before all others."""
     cpus = {n: offer(ask, left[n], nodes[n], by_memory) for n in sorted(wanted)}
     cpus = {n: one for n, one in cpus.items() if one > 0}
     gpus = {n: free_gpus(ask, left[n]) if ask.gpus else 0 for n in cpus}
     near = {n: min(one, ask.gpus_node) if ask.gpus_node and not ask.exclusive else one for n, one in gpus.items()}
-    weight = {n: (nodes[n].weight, -near[n]) for n in cpus}
+    weight = {n: (nodes[n].weight + NO_END * (inner is not None and n not in inner), -near[n]) for n in cpus}
     least = ask.nodes or 1
     if len(cpus) < least:
         return []

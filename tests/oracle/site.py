@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tests.oracle import accounts as of
-from tests.oracle.preemption import SECOND
+from tests.oracle.preemption import SECOND, next_beat
 from tests.oracle.priorities import Asked, Priorities, Weights
 from tests.oracle.shapes import NO_END, Ask, Given, Node, choose, remaining
 
@@ -27,6 +27,7 @@ class Job:
     array: str | None = None
     inside: str | None = None
     waits_for: list[tuple[int, str]] = field(default_factory=list)
+    minutes: list[tuple[int, int]] = field(default_factory=list)
     name: str = ""
     singleton: bool = False
     ask: Ask | None = None
@@ -59,12 +60,30 @@ class Job:
         return sum(sum(one.gpus) for one in self.given)
 
 
+Record = tuple[Job, str, str | None]
+"""A job in one of its partitions, in a reservation or outside of all."""
+
+
 @dataclass
 class Reservation:
     name: str
     nodes: set[int]
     begin_s: int
     end_s: int
+    flex: bool = False
+    draws: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Yields:
+    """How long a test of a backfill pass takes, us; it works so long, sleeps so long, and goes on at most so long; even if something
+    happens?"""
+
+    test: int = 0
+    work: int = 2_000_000
+    sleep: int = 500_000
+    most: int = 1_000_000
+    goes_on: bool = False
 
 
 @dataclass
@@ -96,6 +115,7 @@ class Site:
     loaded: set[str] = field(default_factory=set)
     accounts: of.Accounts = field(default_factory=dict)
     weights: Weights | None = None
+    yields: Yields = field(default_factory=Yields)
 
 
 class Books:
@@ -119,9 +139,30 @@ class Books:
     def left(self) -> list[Node]:
         return remaining(self.whole, [one for job in self.running for one in job.given])
 
-    def pick(self, job: Job, part: str, left: list[Node], wanted: set[int]) -> list[Given]:
+    def pick(self, one: Record, left: list[Node], wanted: set[int]) -> list[Given]:
+        job, part, _ = one
         most = of.most_nodes(self.site.accounts, *self.who(job)) if self.site.accounts else NO_END
-        return choose(job.shape, self.whole, left, wanted, self.site.by_memory, part in self.site.loaded, most)
+        own = self.own(one, self.now_s)
+        inner = own.nodes if own is not None and own.flex else None
+        return choose(job.shape, self.whole, left, wanted, self.site.by_memory, part in self.site.loaded, most, inner)
+
+    def insides(self, job: Job) -> list[str | None]:
+        """The reservation that it asks for; or outside of all, and in those that draw its user, by their begin."""
+        if job.inside is not None:
+            return [job.inside]
+        drawing = sorted((r for r in self.site.reservations if job.user in r.draws), key=lambda r: r.begin_s)
+        return [None, *(r.name for r in drawing)]
+
+    def coming(self, one: Record, at_s: int) -> Reservation | None:
+        """The first reservation of its name that is not over; slurmctld takes flexible ones away at the beat behind their end."""
+        there = [r for r in self.site.reservations if (self.now < next_beat((r.end_s + 1) * SECOND, 0) if r.flex else at_s <= r.end_s)]
+        left = [r for r in there if r.name == one[2]]
+        return min(left, key=lambda r: r.begin_s, default=None)
+
+    def own(self, one: Record, at_s: int) -> Reservation | None:
+        """The one that its jobs may use then: a flexible one before it has begun, too."""
+        found = self.coming(one, at_s)
+        return found if found is not None and (found.flex or found.begin_s <= at_s) else None
 
     def who(self, job: Job) -> tuple[str, str]:
         return job.user, of.home(self.site.accounts, job.user, job.account)

@@ -147,7 +147,7 @@ def gone(snapshot: Snapshot) -> NDArray[np.bool_]:
 def _closing(closed: t.Closed, nodes: t.Words) -> t.Closed:
     """These nodes are closed too, as in an outage whose end nobody knows: they are in no set of available ones, and still those of their
     partitions. nodes [1, words]."""
-    more = {name: np.append(getattr(closed, name), 0) for name in ("requeue", "begin_s", "used")}
+    more = {name: np.append(getattr(closed, name), 0) for name in ("requeue", "begin_s", "flex", "gone_us")}
     return closed._replace(
         nodes=np.concatenate([closed.nodes, nodes]),
         kind=np.append(closed.kind, DOWN),

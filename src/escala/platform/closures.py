@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from escala.errors import EscalaError, nearest, quoted
 
 DOWN, DRAIN, RESERVED = KINDS = ("down", "drain", "reserved")
-ENTRIES = ("nodes", "from", "until", "kind", "requeue", "name", "users", "accounts")
+ENTRIES = ("nodes", "from", "until", "kind", "requeue", "name", "users", "accounts", "flags")
 OWN = ENTRIES[5:]
+FLEX, MAGNETIC = FLAGS = ("flex", "magnetic")
 MOST_S = 1e11
-NOT_MODELLED = ("FLEX", "TIME_FLOAT", "MAGNETIC", "REPLACE", "REPLACE_DOWN", "ANY_NODES", "PART_NODES", "NO_HOLD_JOBS_AFTER_END")
+NOT_MODELLED = ("TIME_FLOAT", "REPLACE", "REPLACE_DOWN", "ANY_NODES", "PART_NODES", "NO_HOLD_JOBS_AFTER_END")
 """Flags of reservations by which jobs would run elsewhere or at other times."""
 
 
@@ -21,7 +22,8 @@ class Closure(NamedTuple):
     """nodes: node numbers, rising. from_s, until_s: unix seconds (of logs without dates: seconds on their clock). kind: down (what runs
     there ends, or is queued again with `requeue`), drain (nothing new starts), reserved (known beforehand, nothing may run into it).
     name: of a reservation, by which jobs ask for it; several spans may have one. users, accounts: whose jobs may, empty: everybody's;
-    those with a - before their names may not."""
+    those with a - before their names may not. flags: flex (its jobs may start before it, end behind it, and have other nodes too),
+    magnetic (jobs that may run in it do so without asking for it)."""
 
     nodes: tuple[int, ...]
     from_s: float
@@ -31,6 +33,12 @@ class Closure(NamedTuple):
     name: str | None = None
     users: tuple[str, ...] = ()
     accounts: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+    def draws(self, user: str | None, accounts: Sequence[str]) -> bool:
+        """Is it magnetic, and are this user and account known to be among those whose jobs may?"""
+        known = not (self.users and user is None) and not (self.accounts and not accounts)
+        return MAGNETIC in self.flags and known and self.admits(user, accounts)
 
     def admits(self, user: str | None, accounts: Sequence[str]) -> bool:
         """May a job of this user, in an account below the others, ask for it? What is not known of a job is no hindrance."""
@@ -61,14 +69,18 @@ def closure_of(entry: Any, listed: Callable[[str, str], tuple[int, ...]], where:
         raise EscalaError(f"{where}: ends at {ends:g} s, not after it begins at {begins:g} s")
     if kind != RESERVED and any(key in entry for key in OWN):
         raise EscalaError(
-            f"{where}: name, users and accounts are those of a reservation: give kind = {quoted(RESERVED)}, or leave them out"
+            f"{where}: name, users, accounts and flags are those of a reservation: give kind = {quoted(RESERVED)}, or leave them out"
         )
-    name, users, accounts = entry.get("name"), *(_names(entry.get(key, ()), f"{where}, {key}") for key in OWN[1:])
-    if name is None and (users or accounts):
-        raise EscalaError(f"{where}: users and accounts need a name, by which their jobs ask for the reservation")
+    name, users, accounts, flags = entry.get("name"), *(_names(entry.get(key, ()), f"{where}, {key}") for key in OWN[1:])
+    if name is None and (users or accounts or flags):
+        raise EscalaError(f"{where}: users, accounts and flags need a name, by which their jobs ask for the reservation")
+    flags = tuple(one.lower() for one in flags)
+    for one in flags:
+        if one not in FLAGS:
+            raise EscalaError(f"{where}: unknown flag {quoted(one)}; {nearest(one, FLAGS)}known: {', '.join(FLAGS)}")
     if name is not None and (not isinstance(name, str) or not name):
         raise EscalaError(f"{where}, name: {quoted(name)} is no name")
-    return Closure(listed(str(entry.get("nodes", "ALL")), where), begins, ends, str(kind), requeue, name, users, accounts)
+    return Closure(listed(str(entry.get("nodes", "ALL")), where), begins, ends, str(kind), requeue, name, users, accounts, flags)
 
 
 def _names(value: Any, where: str) -> tuple[str, ...]:
@@ -79,6 +91,8 @@ def _names(value: Any, where: str) -> tuple[str, ...]:
 
 def moment(value: Any, where: str, never: float | None = None) -> float:
     """Unix seconds of a date and time (UTC where no zone is said), or of a number; `never` for "never"."""
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST_S:
         return float(value)
     if never is not None and str(value).lower() in ("never", "infinite", "none"):
@@ -118,8 +132,10 @@ def read_reservations(text: str, where: str, listed: Callable[[str, str], tuple[
         entry: dict[str, Any] = {"nodes": told["Nodes"], "from": told.get("StartTime"), "until": told.get("EndTime"), "kind": RESERVED}
         entry["name"] = told["ReservationName"]
         entry |= {key.lower(): told[key].split(",") for key in ("Users", "Accounts") if told.get(key, "(null)") not in ("(null)", "")}
+        listed_flags = told.get("Flags", "").split(",")
+        entry["flags"] = [one.lower() for one in listed_flags if one.lower() in FLAGS]
         found.append(closure_of(entry, listed, here))
-        odd = [one for one in told.get("Flags", "").split(",") if one in NOT_MODELLED]
+        odd = [one for one in listed_flags if one in NOT_MODELLED]
         odd += [f"Groups={told['Groups']}"] if told.get("Groups", "(null)") not in ("(null)", "") else []
         if odd:
             unread.append(f"{here}: {', '.join(odd)}; times are taken as UTC")

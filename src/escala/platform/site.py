@@ -202,7 +202,7 @@ def _closure(nodes: str, *rest: Any) -> Closure:
 
 def _closed(one: Closure) -> list[Any]:
     own = [one.name, list(one.users), list(one.accounts)] if one.name is not None else []
-    return [interval_text(one.nodes), *one[1:5], *own]
+    return [interval_text(one.nodes), *one[1:5], *own, *([list(one.flags)] if one.flags else [])]
 
 
 def interval_text(nodes: tuple[int, ...]) -> str:

@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 from escala.admit import arrivals_us
 from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import tables as t
+from escala.kernel.slurm.preempt import BY_TIER
 from escala.kernel.slurm.shares import CLASSIC, TREE, UNKNOWN, weigh
+from escala.kernel.slurm.start import DELAY_S
 from escala.options import microseconds
 from escala.platform.site import Site
 from escala.slurm.asked import Asked
 from escala.slurm.associations import shares_of
 from escala.slurm.closed import closed_of
+from escala.slurm.closed import names_of as reservations_of
 from escala.slurm.columns import Columns, as_words
 from escala.slurm.dependencies import dependencies, names_of, went_well
 from escala.slurm.preempting import preempting_of
@@ -26,6 +29,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 BASIC = 4294901759  # of the first job under priority/basic, as Slurm counts
 MOST_ROWS = 400_000_000
+ABOVE_TIERS = 1 << 20  # jobs in reservations stand before all others (https://slurm.schedmd.com/priority_multifactor.html)
 
 
 def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) -> t.World:
@@ -51,13 +55,13 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
         jobs,
         records,
         shares,
-        _arrays(workload, jobs.array, len(site.partitions)),
+        _arrays(workload, jobs.array, len(site.partitions) * (len(reservations_of(site)) + 1)),
         names_of(workload, asked.refused),
         asked.bounded.limits(np.array([one[3] for one in asked.records], np.int64), site.n_nodes),
-        closed_of(site, workload.origin_s, asked.inside),
+        closed_of(site, workload.origin_s),
         preempting_of(site, settings, records.part, [qos[j] for j in records.job], len(workload)),
         _allocated(rows, machine.gpus.shape[1]),
-        _lists(workload, asked, settings),
+        _lists(workload, asked, settings, int((jobs.follower[:, DELAY_S] > 0).sum())),
         _counters(settings, rules),
         rules,
         _scratch(machine, rules, users, len(site.closed)),
@@ -81,8 +85,8 @@ def _machine(site: Site, settings: Settings, asked: Asked) -> t.Machine:
         weight=np.array(site.weights, np.int64),
         unit=np.array(site.threads if settings.by_core else np.ones(nodes, np.int64), np.int64),
         part=as_words(parts),
+        everywhere=as_words(np.ones((1, nodes), bool))[0],
         mask=as_words(asked.masks),
-        tier=np.array([one.tier for one in site.partitions], np.int64),
         loaded=np.array([int(one.least_loaded) for one in site.partitions], np.int64),
     )
 
@@ -115,7 +119,7 @@ def _jobs(workload: Workload, asked: Asked, first: Ints) -> t.Jobs:
         again=np.zeros(n, np.int64),
         lost=np.zeros(n, np.int64),
         array=Columns(workload.jobs).ranks("array_id"),
-        inside=asked.inside,
+        inside=asked.inside.copy(),
         found=np.zeros((n, 2), np.int64),
     )
 
@@ -136,7 +140,7 @@ def _arrays(workload: Workload, array: Ints, parts: int) -> t.Arrays:
 
 
 def _records(workload: Workload, site: Site, settings: Settings, asked: Asked) -> t.Records:
-    table = np.array(asked.records, np.int64).reshape(-1, 4)
+    table = np.array(asked.records, np.int64).reshape(-1, 6)
     job, part = np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1])
     rest, weight = priorities(workload, site, settings, asked, job, part)
     told = Columns(workload.jobs).ints("priority")[job]
@@ -145,8 +149,11 @@ def _records(workload: Workload, site: Site, settings: Settings, asked: Asked) -
     weight, fair = np.where(given, 0.0, weight), np.where(given, 0.0, settings.weight_fair)
     base = rest[:, : t.NICE].sum(axis=1) - rest[:, t.NICE]
     first = np.clip(base, 1, 4294967295).astype(np.int64)
-    several = np.where(given, 2, np.diff(asked.record)[job] > 1).astype(np.int64)
-    return t.Records(job, part, np.ascontiguousarray(table[:, 2]), np.ascontiguousarray(rest), several, weight, fair, first)
+    mask, _, inside, drawn = (np.ascontiguousarray(column) for column in table[:, 2:].T)
+    several = np.where(given, 2, np.bincount(job[drawn == 0], minlength=len(workload))[job] > 1).astype(np.int64)
+    tier, reserved = np.array([one.tier for one in site.partitions], np.int64)[part], inside != t.NONE
+    rank = tier * 2 + reserved if settings.preempts == BY_TIER else reserved * ABOVE_TIERS + tier
+    return t.Records(job, part, mask, inside, drawn, rank, np.ascontiguousarray(rest), several, weight, fair, first)
 
 
 def priorities(workload: Workload, site: Site, settings: Settings, asked: Asked, job: Ints, part: Ints) -> tuple[Floats, Floats]:
@@ -199,10 +206,12 @@ def _allocated(rows: int, kinds: int) -> t.Allocated:
     return t.Allocated(node, cpus, memory, np.zeros((rows, kinds), np.int64))
 
 
-def _lists(workload: Workload, asked: Asked, settings: Settings) -> t.Lists:
+def _lists(workload: Workload, asked: Asked, settings: Settings, delayed: int) -> t.Lists:
+    """delayed: dependencies with minutes."""
     records, jobs = len(asked.records) + 1, len(asked.shape) + 1
     passes = np.round(np.array(settings.passes_s, float) * t.SECOND).astype(np.int64)
-    running, heap_us, heap_job, later_us, later_job, freed = (np.zeros(jobs, np.int64) for _ in range(6))
+    running, heap_us, heap_job, freed = (np.zeros(jobs, np.int64) for _ in range(4))
+    later_us, later_job = (np.zeros(jobs + delayed, np.int64) for _ in range(2))
     begin = arrivals_us(workload.jobs)
     late = np.flatnonzero(_late(workload.jobs))
     late = late[np.argsort(begin[late], kind="stable")]
@@ -234,6 +243,7 @@ def _rules(workload: Workload, settings: Settings, asked: Asked) -> t.Rules:
         bf_min_age_reserve=settings.bf_min_age_reserve,
         bf_window_linear=settings.bf_window_linear,
         bf_busy_nodes=int(settings.bf_busy_nodes),
+        **_time_of_passes(settings),
         backfill=int(settings.backfill),
         sched_interval=settings.sched_interval,
         batch_sched_delay=settings.batch_sched_delay,
@@ -274,6 +284,16 @@ def _rules(workload: Workload, settings: Settings, asked: Asked) -> t.Rules:
     )
 
 
+def _time_of_passes(settings: Settings) -> dict[str, int]:
+    return {
+        "bf_test_us": round(settings.bf_test_s * t.SECOND),
+        "bf_max_time": settings.bf_max_time or settings.bf_interval,
+        "bf_yield_us": settings.bf_yield_interval,
+        "bf_sleep_us": settings.bf_yield_sleep,
+        "bf_continue": int(settings.bf_continue),
+    }
+
+
 def _counters(settings: Settings, rules: t.Rules) -> Ints:
     """The counters as slurmctld starts."""
     s = np.zeros(t.COUNTERS, np.int64)
@@ -284,6 +304,7 @@ def _counters(settings: Settings, rules: t.Rules) -> Ints:
     s[t.TICK] = started + (round(tick * t.SECOND) - started) % every
     first = started + rules.bf_interval * t.SECOND if settings.phase_s is None else round(settings.phase_s * t.SECOND)
     s[t.PASS] = round(settings.passes_s[0] * t.SECOND) if settings.passes_s else first
+    s[t.BEAT], s[t.BEAT_S] = s[t.TICK] - every, (started + rules.epoch_us) // t.SECOND
     s[t.CALC] = started + rules.calc_us
     s[[t.LAST_EVENT, t.LAST_FULL]] = (started + rules.epoch_us) // t.SECOND
     s[t.LAST_PASS] = (min(started, first - rules.bf_interval * t.SECOND) + rules.epoch_us) // t.SECOND
@@ -297,7 +318,7 @@ def _counters(settings: Settings, rules: t.Rules) -> Ints:
 
 def _scratch(machine: t.Machine, rules: t.Rules, users: int, closures: int) -> t.Scratch:
     nodes, words = machine.cpus.size, machine.part.shape[1]
-    plan, parts = rules.bf_node_space_size + 4 + 2 * closures, machine.part.shape[0]
+    plan, parts = rules.bf_node_space_size + 4, machine.part.shape[0]
     both = (users, parts) if rules.bf_max_job_user_part > 0 else (1, 1)
 
     def ints(*shape: int) -> Ints:
@@ -317,6 +338,7 @@ def _scratch(machine: t.Machine, rules: t.Rules, users: int, closures: int) -> t
         given=ints(nodes),
         tasks=ints(max(nodes, int(machine.cpus.max())) + 2),
         used=ints(words),
+        inner=ints(words),
         wanted=ints(words),
         there=ints(words),
         begin=ints(plan),

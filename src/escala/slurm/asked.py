@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import tables as t
+from escala.platform.closures import FLEX
 from escala.platform.site import Partition, Site
 from escala.slurm.closed import names_of
 from escala.slurm.columns import Columns
@@ -19,6 +20,8 @@ from escala.workload import Workload
 
 Ints = NDArray[np.int64]
 MOST_NODES = 1 << 40
+Record = tuple[int, int, int, int, int]
+"""Partition, class of nodes, class of limits, reservation or NONE, 1: a magnetic one that the job does not ask for."""
 LATE_S = 60.0  # a recorded run time up to so much over the limit is Slurm's own late kill
 
 
@@ -28,7 +31,7 @@ class Asked:
 
     shape: Ints
     record: Ints
-    records: list[tuple[int, int, int, int]]  # job, partition, class of nodes, class of limits
+    records: list[tuple[int, int, int, int, int, int]]  # job, partition, class of nodes, class of limits, reservation, 1: magnetic
     masks: NDArray[np.bool_]  # [classes, nodes]
     refused: dict[int, str]
     limit_s: Ints
@@ -94,10 +97,10 @@ class Asking:
 
     def asked(self) -> Asked:
         """All jobs."""
-        records: list[tuple[int, int, int, int]] = []
+        records: list[tuple[int, int, int, int, int, int]] = []
         first = np.zeros(len(self.workload) + 1, np.int64)
         refused: dict[int, str] = {}
-        alike: dict[tuple[object, ...], tuple[list[tuple[int, int, int]], str, Ints]] = {}
+        alike: dict[tuple[object, ...], tuple[list[Record], str, Ints]] = {}
         for j in range(len(self.workload)):
             row = self.shape[j]
             who = (self.accounts[j], self.qos[j], self.users[j] if self.bounded.any or self.names else None, self.inside[j])
@@ -115,17 +118,27 @@ class Asking:
         inside = np.array([t.NONE if one is None else self.names.get(one, t.NONE) for one in self.inside], np.int64)
         return Asked(self.shape, first, records, masks, refused, self.shape[:, t.LIMIT_S], run, killed, cut, self.bounded, inside)
 
-    def _all_records(self, j: int) -> tuple[list[tuple[int, int, int]], str]:
+    def _all_records(self, j: int) -> tuple[list[Record], str]:
         """Its records, and why there is none."""
         why = self._kept_out(j) or self._lacking(j)
-        mine: list[tuple[int, int, int]] = []
+        mine: list[Record] = []
         for part in self._partitions(j) if not why else ():
             found = self._record(j, part, not mine)
             if isinstance(found, str):
                 why = why or found
             else:
                 mine.append(found)
-        return mine, why
+        return mine + self._drawn(j, mine), why
+
+    def _drawn(self, j: int, plain: list[Record]) -> list[Record]:
+        """The same in magnetic reservations that it may use, the first to begin first, if it asks for none."""
+        if self.inside[j] is not None or not self.names:
+            return []
+        parts = self.site.partitions
+        chain = self._chain(j)
+        drawing = sorted((one for one in self.site.closed if one.draws(self.users[j], chain)), key=lambda one: one.from_s)
+        names = dict.fromkeys(one.name for one in drawing if one.name is not None)
+        return [(one[0], self._class(j, parts[one[0]], name), one[2], self.names[name], 1) for name in names for one in plain]
 
     def _kept_out(self, j: int) -> str:
         """Why it may not run in the reservation that it asks for; "" where it may, or asks for none."""
@@ -134,14 +147,19 @@ class Asking:
             return ""
         if name not in self.names:
             return f"reservation {quoted(name)} is not there (there are {', '.join(self.names)}): describe it under [[closed]]"
-        own, chain = self.accounts[j], list[str]()
-        while own is not None and own not in chain:
-            chain.append(own)
-            own = self.site.accounts.get(own, {}).get("parent")
+        chain = self._chain(j)
         spans = [one for one in self.site.closed if one.name == name]
         if not any(one.admits(self.users[j], chain) for one in spans):
             return f"reservation {quoted(name)} is for others than user {quoted(self.users[j])} and account {quoted(self.accounts[j])}"
         return ""
+
+    def _chain(self, j: int) -> list[str]:
+        """Its account and those above."""
+        own, chain = self.accounts[j], list[str]()
+        while own is not None and own not in chain:
+            chain.append(own)
+            own = self.site.accounts.get(own, {}).get("parent")
+        return chain
 
     def _lacking(self, j: int) -> str:
         """What it asks for and no node of the site has; "" where there is nothing."""
@@ -171,9 +189,8 @@ class Asking:
         except EscalaError as error:
             raise EscalaError(f"job {quoted(self.workload.jobs['job_id'][j])}: {error}") from None
 
-    def _record(self, j: int, part: Partition, first: bool) -> tuple[int, int, int] | str:
-        """(partition, class of nodes, class of limits) of job j in this partition, or why it can never run there. The first decides its
-        memory and limit."""
+    def _record(self, j: int, part: Partition, first: bool) -> Record | str:
+        """Of job j in this partition, or why it can never run there. The first decides its memory and limit."""
         kept = self.bounded.of(part, self.qos[j], self.accounts[j], self.users[j]) if self.bounded.any else None
         limit = int(self.minutes[j])
         if limit < 0:
@@ -192,21 +209,27 @@ class Asking:
             row[t.MAX_NODES] = min(row[t.MAX_NODES], part.max_nodes or MOST_NODES, self.site.n_nodes)
             row[t.GPU_KIND] = t.NONE if self.kinds[j] is None else self.site.gpu_kinds.index(self.kinds[j])
             row[t.MOST_NODES] = MOST_NODES if kept is None else kept.nodes
-        number = self.numbers[part.name]
-        key = (number, self.features[j] or None, self.inside[j])
-        if key not in self.classes:
-            self.classes[key] = len(self.masks)
-            mask = np.zeros(self.site.n_nodes, bool)
-            mask[list(part.nodes)] = True
-            if key[2] is not None:
-                mask &= np.isin(np.arange(self.site.n_nodes), [n for one in self.site.closed if one.name == key[2] for n in one.nodes])
-            self.masks.append(mask & features_mask(self.site, key[1]))
-        which = self.classes[key]
+        which = self._class(j, part, self.inside[j])
         why = self._never_fits(row, self.masks[which])
         if why:
             return f"partition {quoted(part.name)} {why}"
         why = over(kept, row, limit) if kept is not None else ""
-        return why or (number, which, 0 if kept is None else kept.number)
+        name = self.inside[j]
+        own = t.NONE if name is None else self.names[name]
+        return why or (self.numbers[part.name], which, 0 if kept is None else kept.number, own, 0)
+
+    def _class(self, j: int, part: Partition, inside: str | None) -> int:
+        """Nodes of the partition that have what it asks for, in a reservation those of its spans, unless it is flexible."""
+        key = (self.numbers[part.name], self.features[j] or None, inside)
+        if key not in self.classes:
+            self.classes[key] = len(self.masks)
+            mask = np.zeros(self.site.n_nodes, bool)
+            mask[list(part.nodes)] = True
+            spans = [one for one in self.site.closed if inside is not None and one.name == inside]
+            if spans and not any(FLEX in one.flags for one in spans):
+                mask &= np.isin(np.arange(self.site.n_nodes), [n for one in spans for n in one.nodes])
+            self.masks.append(mask & features_mask(self.site, key[1]))
+        return self.classes[key]
 
     def _barred(self, j: int, part: Partition, limit: int) -> str:
         if not part.up:

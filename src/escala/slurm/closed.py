@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.kernel.slurm import tables as t
-from escala.platform.closures import KINDS
+from escala.platform.closures import FLEX, KINDS
 from escala.platform.site import Site
 from escala.slurm.columns import as_words
 
@@ -18,9 +18,9 @@ def names_of(site: Site) -> dict[str, int]:
     return {name: k for k, name in enumerate(dict.fromkeys(one.name for one in site.closed if one.name is not None))}
 
 
-def closed_of(site: Site, origin_s: float, inside: NDArray[np.int64]) -> t.Closed:
-    """The tables; moments before the clock's zero come at the first one. inside: the reservation that each job asks for."""
-    names, asked = names_of(site), set(inside.tolist())
+def closed_of(site: Site, origin_s: float) -> t.Closed:
+    """The tables; moments before the clock's zero come at the first one."""
+    names = names_of(site)
     name = [t.NONE if one.name is None else names[one.name] for one in site.closed]
     many = len(site.closed)
     masks = np.zeros((many, site.n_nodes), bool)
@@ -40,7 +40,8 @@ def closed_of(site: Site, origin_s: float, inside: NDArray[np.int64]) -> t.Close
         begin_s=ints([np.floor(one.from_s) for one in site.closed]),
         end_s=ints([np.ceil(one.until_s) for one in site.closed]),
         name=ints(name),
-        used=ints([int(k != t.NONE and k in asked) for k in name]),
+        gone_us=ints([t.FAR] * many),
+        flex=ints([int(FLEX in one.flags) for one in site.closed]),
         failed=ints([t.NONE] * len(names)),
         on=np.zeros(many, np.int64),
         gone=np.zeros(as_words(np.zeros((1, site.n_nodes), bool)).shape[1], np.int64),

@@ -17,8 +17,10 @@ from escala.slurm.columns import Columns
 from escala.workload import Workload
 
 Ints = NDArray[np.int64]
+Edge = tuple[int, int, int, int, int]
+"""The other, who waits, at its start or end, how it must have gone, s behind its start."""
 SINGLETON = "singleton"
-_PART = re.compile(r"(after|afterany|afterok|afternotok|aftercorr)((?::[^:,?+]+(?:\+\d+)?)+)")
+_PART = re.compile(r"(after|afterany|afterok|afternotok|aftercorr)((?::[^:,?+]+(?:\+\d{1,9})?)+)")
 
 
 @dataclass(frozen=True)
@@ -47,20 +49,20 @@ def _number(job: str) -> str:
 
 
 def dependencies(workload: Workload) -> tuple[Ints, Ints, Ints]:
-    """(how much each waits for, where its followers begin, followers: job, at its start or end, how the other must have gone). To be
-    without namesakes is one thing more that a singleton waits for."""
+    """(how much each waits for, where its followers begin, followers: job, at its start or end, how the other must have gone, s that are
+    waited behind its start, none of them due). To be without namesakes is one thing more that a singleton waits for."""
     texts = Columns(workload.jobs).texts("dependency")
     n = len(workload)
     if not any(texts):
-        return np.zeros(n, np.int64), np.zeros(n + 1, np.int64), np.zeros((0, 3), np.int64)
+        return np.zeros(n, np.int64), np.zeros(n + 1, np.int64), np.zeros((0, 5), np.int64)
     jobs = _Jobs.of(workload)
-    edges: list[tuple[int, int, int, int]] = []
-    chains: list[tuple[int, int, int, int]] = []
+    edges: list[Edge] = []
+    chains: list[Edge] = []
     last = dict[tuple[str | None, str | None], int]()
     for j, (text, named) in enumerate(zip(texts, _names(workload), strict=True)):
         for part in _parts(text):
             if part == SINGLETON:
-                chains += [(last[named], j, 1, ANYHOW)] if named in last else []
+                chains += [(last[named], j, 1, ANYHOW, 0)] if named in last else []
             else:
                 edges += _edges(part, j, jobs, workload.jobs["job_id"][j])
         last[named] = j
@@ -68,7 +70,7 @@ def dependencies(workload: Workload) -> tuple[Ints, Ints, Ints]:
     left = np.bincount([one[1] for one in edges], minlength=n).astype(np.int64)
     edges.sort(key=lambda one: one[0])
     after = np.searchsorted([one[0] for one in edges], np.arange(n + 1)).astype(np.int64)
-    return left + _single(texts), after, np.array([one[1:] for one in edges], np.int64).reshape(-1, 3)
+    return left + _single(texts), after, np.array([(*one[1:], t.NONE) for one in edges], np.int64).reshape(-1, 5)
 
 
 def names_of(workload: Workload, refused: Iterable[int]) -> t.Names:
@@ -100,7 +102,7 @@ def _single(texts: list[str | None]) -> Ints:
     return np.array([int(SINGLETON in _parts(text)) for text in texts], np.int64)
 
 
-def _edges(part: str, j: int, jobs: _Jobs, job: str) -> list[tuple[int, int, int, int]]:
+def _edges(part: str, j: int, jobs: _Jobs, job: str) -> list[Edge]:
     match = _PART.fullmatch(part)
     if match is None:
         known = "after, afterok, afterany, afternotok, aftercorr:ID, or singleton"
@@ -108,13 +110,16 @@ def _edges(part: str, j: int, jobs: _Jobs, job: str) -> list[tuple[int, int, int
     kind = match[1]
     when, how = (0 if kind == "after" else 1), {"afterok": WELL, "aftercorr": WELL, "afternotok": BADLY}.get(kind, ANYHOW)
     found = []
-    for ident in (one.partition("+")[0] for one in match[2].split(":")[1:]):
+    for ident, plus, minutes in (one.partition("+") for one in match[2].split(":")[1:]):
+        if plus and int(minutes) == 0:
+            raise EscalaError(f"job {quoted(job)}: dependency {quoted(part)}: minutes behind a + are at least 1")
+        delay = 60 * int(minutes) if plus and kind == "after" else 0
         if ident in jobs.row:
-            found.append((jobs.row[ident], j, when, how))
+            found.append((jobs.row[ident], j, when, how, delay))
         elif ident in jobs.tasks:  # what is not there at all was before the log, and is over
             others = _tasks(jobs, ident, j, job) if kind == "aftercorr" else list(jobs.tasks[ident].values())
             failed = how == BADLY and not all(jobs.well[one] for one in others)  # one that fails is enough
-            found += [(one, j, when, ANYHOW if failed else how) for one in others]
+            found += [(one, j, when, ANYHOW if failed else how, delay) for one in others]
     return found
 
 
@@ -130,11 +135,11 @@ def went_well(workload: Workload) -> list[bool]:
     return [one is None or one == "COMPLETED" for one in workload.jobs["status"]]
 
 
-def _refuse_circles(edges: list[tuple[int, int, int, int]], n: int, ids: pl.Series) -> None:
+def _refuse_circles(edges: list[Edge], n: int, ids: pl.Series) -> None:
     """EscalaError for jobs that wait for each other."""
     waits = np.zeros(n, np.int64)
     following: dict[int, list[int]] = {}
-    for a, b, _, _ in edges:
+    for a, b, *_ in edges:
         following.setdefault(a, []).append(b)
         waits[b] += 1
     ready = [j for j in range(n) if waits[j] == 0]

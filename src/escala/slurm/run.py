@@ -172,7 +172,7 @@ def _job_table(run: t.World, workload: Workload, asked: Asked, rows: Ints, chunk
     state = STATES[run.jobs.state].to_numpy().copy()
     state[ended & asked.killed] = "KILLED"
     state[ended & (run.jobs.again < 0)] = "KILLED"
-    state[ended & (run.jobs.inside != t.NONE) & (run.jobs.finish - run.jobs.start < run.jobs.run)] = "KILLED"  # its reservation has ended
+    state[ended & (run.jobs.inside != t.NONE) & (run.jobs.finish - run.jobs.start != run.jobs.run)] = "KILLED"  # its reservation has ended
     run_s = np.where(ended, run.jobs.finish - run.jobs.start, run.jobs.run) / t.SECOND
 
     def seconds(us: Ints) -> pl.Series:

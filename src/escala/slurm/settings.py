@@ -18,6 +18,7 @@ from escala.platform.tres_weights import weights_of
 NAME = "slurm"
 ENDLESS_S = 365 * 86400
 WEEK_S = 7 * 86400
+MOST_S = 1e9
 BY_PARTITION, BY_QOS = "partition_prio", "qos"
 KINDS = {BY_PARTITION: preempt.BY_TIER, BY_QOS: preempt.BY_QOS}
 RESETS = {"DAILY": 86400, "WEEKLY": WEEK_S}
@@ -39,7 +40,9 @@ class Settings:
     tick_s: a moment of its event passes, which come once in each tick_every_s; None: TICK_S after the start, at whole seconds of unix time
     from 24.11 on, and else, where `passes_s` are known, beside them. phase_s: when backfill first looks, None: bf_interval after the start.
     passes_s: recorded moments of backfill passes, in place of its clock; without started_s and tick_s it started bf_interval before.
-    drift_s: by how much each sleep is late. version: of Slurm, such as (24, 11); empty: not known.
+    drift_s: by how much each sleep is late. bf_test_s: how long backfill takes for each job that it tests, 0: a pass takes no time. With it
+    bf_max_time (s, 0: bf_interval), bf_yield_interval and bf_yield_sleep (us) and bf_continue count. version: of Slurm, such as (24, 11);
+    empty: not known.
     """
 
     bf_interval: int = 30
@@ -57,6 +60,11 @@ class Settings:
     bf_min_age_reserve: int = 0
     bf_window_linear: int = 0
     bf_busy_nodes: bool = False
+    bf_test_s: float = 0.0
+    bf_max_time: int = 0
+    bf_yield_interval: int = 2_000_000
+    bf_yield_sleep: int = 500_000
+    bf_continue: bool = False
     sched_interval: int = 60
     batch_sched_delay: int = 3
     default_queue_depth: int = 100
@@ -151,6 +159,9 @@ PARAMETERS = (
     "bf_min_prio_reserve",
     "bf_min_age_reserve",
     "bf_window_linear",
+    "bf_max_time",
+    "bf_yield_interval",
+    "bf_yield_sleep",
     "sched_interval",
     "batch_sched_delay",
     "default_queue_depth",
@@ -160,10 +171,17 @@ PARAMETERS = (
 )
 """Numbers of SchedulerParameters that are read under their own names; bf_window is in minutes there."""
 PREEMPT_FLAGS, PREEMPT_NUMBERS = ("youngest_first", "strict_order"), ("reorder_count", "min_exempt_priority")
-FLAGS = ("bf_busy_nodes", "pack_serial_at_end", "assoc_limit_stop")
-HARMLESS = ("bf_continue", "bf_yield_interval", "bf_yield_sleep", "bf_max_time", "max_rpc_cnt", "max_sched_time", "sched_min_interval")
-"""Of how long a pass takes; passes here take no time."""
-PHASES = {"phase": "phase_s", "tick": "tick_s", "tick_every": "tick_every_s", "started": "started_s", "drift": "drift_s"}
+FLAGS = ("bf_busy_nodes", "bf_continue", "pack_serial_at_end", "assoc_limit_stop")
+HARMLESS = ("max_rpc_cnt", "max_sched_time", "sched_min_interval")
+"""Of requests that come at one time, and of how long an event pass takes; here it takes no time."""
+PHASES = {
+    "phase": "phase_s",
+    "tick": "tick_s",
+    "tick_every": "tick_every_s",
+    "started": "started_s",
+    "drift": "drift_s",
+    "bf_test": "bf_test_s",
+}
 NAMES = {
     "priorityweightage": "weight_age",
     "priorityweightjobsize": "weight_size",
@@ -179,6 +197,8 @@ LEAST = {
     "bf_interval": 1,
     "bf_resolution": 1,
     "bf_max_job_test": 1,
+    "bf_yield_interval": 1,
+    "bf_yield_sleep": 1,
     "batch_sched_delay": 0,
     "sched_interval": -1,
     "fairsharedampeningfactor": 1,
@@ -337,7 +357,7 @@ def changed(settings: Settings, name: str) -> Settings:
         key, equals, value = part.partition("=")
         where = f"scheduler {quoted(name)}"
         if key in PHASES and equals:
-            found[PHASES[key]] = _seconds(value, f"{where}, {key}")
+            found[PHASES[key]] = _seconds(value, f"{where}, {key}", 0 if key == "bf_test" else -MOST_S)
         elif key in PARAMETERS or key == "bf_window" or key in FLAGS:
             unread: list[str] = []
             found |= _parameters(part, where, unread)
@@ -349,12 +369,12 @@ def changed(settings: Settings, name: str) -> Settings:
     return replace(settings, **found)
 
 
-def _seconds(text: str, where: str) -> float:
+def _seconds(text: str, where: str, least: float) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not math.isfinite(value) or abs(value) > 1e9:
+    if not least <= value <= MOST_S:
         raise EscalaError(f"{where}: {quoted(text)} is no number of seconds")
     return value
 

@@ -21,7 +21,8 @@ ASKED = {
     "cpus_per_task": "cores_per_task",
     "name": "job_name",
 }
-SAME = ("nodes", "tasks", "tasks_per_node", "exclusive", "partition", "features", "dependency", "begin_s", "array_id", "array_limit")
+FORM = ("nodes", "tasks", "tasks_per_node", "exclusive", "partition", "features")
+SAME = (*FORM, "dependency", "begin_s", "array_id", "array_limit", "reservation")
 WHO = ("user", "account", "qos")
 
 

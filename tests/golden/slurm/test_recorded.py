@@ -26,8 +26,9 @@ REPEATED = ("BB", "D2", "F1", "L1", "O3", "P1", "P2", "Q1", "W1")
 """Runs that were recorded for these tests, of which the default phases give every start, or nearly: bf_busy_nodes (BB); shared nodes with
 exclusive jobs and memory by node or core; features; limits of QOS, of partitions too, and accounts (L1); settings of backfill; preemption
 by tier (requeue, cancel) and by QOS (Q1); node weights."""
-OWN_CLOCK = ("H1", "M1", "O2", "S1", "X1")
-"""Those that a second decides: two threads a core; jobs of several partitions of several tiers; few jobs a pass; classic fair share;
+OWN_CLOCK = ("H1", "M1", "O2", "P3", "P4", "R1", "S1", "X1")
+"""Those that a second decides: two threads a core; jobs of several partitions of several tiers; few jobs a pass; preemption on shared
+nodes (P3), and with a grace (P4); reservations, flexible and magnetic ones too, and minutes behind a start (R1); classic fair share;
 dependencies, arrays and begin times."""
 CHANCE = ("A1", "A3", "A3-slurm24", "C1-noage", "C1-noage-repeat", "C1-noage-slurm24", "D1-slurm24", "E1", "E1-repeat")
 

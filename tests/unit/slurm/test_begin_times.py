@@ -56,6 +56,35 @@ def test_a_dependency_and_a_begin_time_both_hold(site: Any) -> None:
     assert escala.simulate(never, site(), scheduler="slurm").jobs["state"].to_list() == ["COMPLETED", "REJECTED"]
 
 
+def test_minutes_behind_the_start_of_another(site: Any) -> None:
+    """ "After the specified jobs start or are cancelled and 'time' in minutes from job start or cancellation happens, this job can begin
+    execution" (sbatch, --dependency=after:job_id[+time]): by whole seconds, in the next pass that there is. The other may be over."""
+    for run in (20, 400):
+        work = jobs((0, run, 600, 1), (1, 5, 60, 1), dependency=[None, "after:1+2"])
+        assert starts(work, site()) == [0.4, 120.6], "ticks are late by 1.4 ms a second, backfill looks at .6"
+    slow = jobs((0, 20, 60, 1), (1, 5, 60, 1), dependency=[None, "after:1+2"])
+    assert starts(slow, site(more=SLOW)) == [0.4, 177.6], "nobody is asked to look: the full pass behind"
+    late = jobs((0, 20, 60, 1), (200, 5, 60, 1), dependency=[None, "after:1+2"])
+    assert starts(late, site())[1] == pytest.approx(200.5, abs=0.5), "over before it was submitted"
+    two = jobs((0, 90, 120, 4), (1, 5, 60, 1), (2, 5, 60, 1), dependency=[None, None, "after:1+1:2+1"])
+    assert starts(two, site())[2] == pytest.approx(151, abs=1.5), "of each its own"
+    with pytest.raises(EscalaError, match=r"job '2': dependency 'after:1\+0': minutes behind a \+ are at least 1"):
+        starts(jobs((0, 20, 60, 1), (1, 5, 60, 1), dependency=[None, "after:1+0"]), site())
+
+
+def test_minutes_count_anew_where_the_other_starts_anew(tmp_path: Path) -> None:
+    """slurmctld asks whether the other is pending, and for its last start (_test_job_dependency_common in job_scheduler.c). Its node fails
+    at 30 s, and it starts anew at 151 s."""
+    (tmp_path / "site.toml").write_text(
+        '[[nodes]]\nnames = "n[1-4]"\ncores = 1\n[slurm]\nSelectTypeParameters = "CR_CPU"\n'
+        'SchedulerParameters = "bf_interval=1,sched_interval=2,bf_resolution=1,batch_sched_delay=0"\n'
+        '[[closed]]\nnodes = "n1"\nfrom = 1800000030\nuntil = 1800000040\n'
+    )
+    work = jobs((0, 100, 120, 1), (1, 5, 60, 1), dependency=[None, "after:1+1"])
+    first, second = starts(work, escala.read_site(tmp_path / "site.toml"))
+    assert first == pytest.approx(151, abs=1.1) and second == pytest.approx(first + 60, abs=1.1)
+
+
 def test_age_counts_from_the_begin_time(site: Any) -> None:
     """Job 1 is eligible from 500 s on, job 2 since 100 s, so job 2 is the older; ACCRUE_ALWAYS "increases the age factor of jobs despite
     their being ineligible due to either dependencies, holds or begin time in the future" (slurm.conf, PriorityFlags)."""

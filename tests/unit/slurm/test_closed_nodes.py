@@ -216,7 +216,7 @@ def test_what_runs_at_the_end_of_its_reservation_is_killed(tmp_path: Path) -> No
     value is 0 (kill the job immediately)" (slurm.conf); slurmctld looks each 30 s, and its jobs may start whatever their limits are."""
     work = jobs((0.0, 500.0, 600.0, 1), (1.0, 5.0, 60.0, 1), reservation=["course", None], dependency=[None, "afternotok:1"])
     place = site(tmp_path, own((0, 1), 0, 100))
-    assert table(work, place)[0] == (0, 117, "KILLED", "0"), "beats at 27.5 + 30 k s"
+    assert table(work, place)[0] == (0, 117, "KILLED", "0"), "beats are 30 s apart from 27.4 s on"
     assert table(work, place)[1][2] == "COMPLETED", "it has not gone well"
     for over, end, state in (("1", 177, "KILLED"), ("UNLIMITED", 500, "COMPLETED")):
         longer = site(tmp_path, own((0, 1), 0, 100), more=f'ResvOverRun = "{over}"\n')

@@ -33,9 +33,10 @@ CPUS, NODES, START, END, WEIGHT = range(5)
 
 @lean
 def choose(machine: Machine, free: Free, shape: Ints, j: int, mask: Ints, how: int, room: Scratch) -> int:
-    """Choose nodes of `mask` for job j. how: 0 best runs, 1 least loaded first, 2 busy first, 3 from the end; memory counts if 4 is added.
-    The number of nodes, their numbers in room.node and the CPUs that each may use in room.given; 0 for none."""
-    count, total = offers(machine, free, shape, j, mask, how & 4 > 0, room)
+    """Choose nodes of `mask` for job j. how: 0 best runs, 1 least loaded first, 2 busy first, 3 from the end; memory counts if 4 is added,
+    and with 8 nodes of room.inner stand before others. The number of nodes, their numbers in room.node and the CPUs that each may use in
+    room.given; 0 for none."""
+    count, total = offers(machine, free, shape, j, mask, how, room)
     return pick(machine, shape, j, count, total, how, room)
 
 

@@ -12,7 +12,6 @@ from escala.kernel.slurm.allocate import release
 from escala.kernel.slurm.arrays import count_task
 from escala.kernel.slurm.limits import count_run
 from escala.kernel.slurm.lists import remove_running
-from escala.kernel.slurm.plan import reserve
 from escala.kernel.slurm.shares import charge
 from escala.kernel.slurm.tables import (
     ASKED,
@@ -21,12 +20,13 @@ from escala.kernel.slurm.tables import (
     NEXT_TURN,
     NONE,
     NOW,
+    SECOND,
     WORST,
     Closed,
     Rules,
-    Scratch,
     Words,
     World,
+    kill_beat,
     unix_s,
 )
 
@@ -43,6 +43,8 @@ def turn(w: World) -> None:
     s[MOVED] = s[NOW]
     s[LAST_UPDATE] = unix_s(w.rules, s[NOW])
     if closed.kind[c] == RESERVED:
+        if opens:
+            closed.gone_us[c] = kill_beat(s, w.rules, (closed.end_s[c] + 1) * SECOND - w.rules.epoch_us)
         return
     for word in range(closed.gone.size):
         closed.gone[word] = 0
@@ -67,18 +69,44 @@ def break_off(w: World, j: int) -> None:
     release(w.free, jobs, w.allocated, j)
     remove_running(jobs, w.lists, s, j)
     jobs.again[j] += 1
+    if w.records.drawn[jobs.ran[j]] == 1:
+        jobs.inside[j] = NONE
     jobs.found[j, 0] = 0
     jobs.lost[j] += s[NOW] - jobs.start[j]
     s[WORST] = max(s[WORST], jobs.again[j])
 
 
 @lean
-def reservation_at(closed: Closed, own: int, at_s: int) -> int:
-    """The reservation of this name that lasts at a moment, NONE."""
+def reservation_at(w: World, own: int, at_s: int) -> int:
+    """The reservation of this name that its jobs may use at a moment, NONE: one that lasts, or a flexible one that is there."""
+    found = next_reservation(w, own, at_s)
+    return found if found != NONE and (w.closed.begin_s[found] <= at_s or w.closed.flex[found] == 1) else NONE
+
+
+@lean
+def next_reservation(w: World, own: int, at_s: int) -> int:
+    """The first reservation of this name that is not over at a moment, NONE. A flexible one is there until slurmctld takes it away, at
+    the beat behind its end (job_resv_check in reservation.c)."""
+    closed, found = w.closed, NONE
     for c in range(closed.kind.size):
-        if closed.name[c] == own and closed.begin_s[c] <= at_s < closed.end_s[c]:
-            return c
-    return NONE
+        there = w.s[NOW] < closed.gone_us[c] if closed.flex[c] == 1 else at_s <= closed.end_s[c]
+        if closed.name[c] == own and there and (found == NONE or closed.begin_s[c] < closed.begin_s[found]):
+            found = c
+    return found
+
+
+@lean
+def put_inner(w: World, record: int, now_s: int) -> bool:
+    """Is the record of a flexible reservation? Then its nodes, in room.inner, stand before all others (_set_sched_weight in
+    node_scheduler.c)."""
+    if w.closed.kind.size == 0 or w.records.inside[record] == NONE:
+        return False
+    c = reservation_at(w, w.records.inside[record], now_s)
+    if c == NONE or w.closed.flex[c] == 0:
+        return False
+    for word in range(w.room.inner.size):
+        w.room.inner[word] = w.closed.nodes[c, word]
+    return True
 
 
 @lean
@@ -89,10 +117,10 @@ def is_foreign(closed: Closed, c: int, own: int) -> bool:
 
 @lean
 def take_reserved(closed: Closed, wanted: Words, first_s: int, end_s: int, own: int) -> bool:
-    """Take nodes out of `wanted` that are reserved for others at some time in [first_s, end_s]; were there any?"""
+    """Take nodes out of `wanted` that are reserved for others at some time in [first_s, end_s); were there any?"""
     some = False
     for c in range(closed.kind.size):
-        if is_foreign(closed, c, own) and closed.begin_s[c] <= end_s and closed.end_s[c] > first_s:
+        if is_foreign(closed, c, own) and closed.begin_s[c] < end_s and closed.end_s[c] > first_s:
             for word in range(wanted.size):
                 some |= wanted[word] & closed.nodes[c, word] != 0
                 wanted[word] &= ~closed.nodes[c, word]
@@ -100,42 +128,22 @@ def take_reserved(closed: Closed, wanted: Words, first_s: int, end_s: int, own: 
 
 
 @lean
-def take_used(closed: Closed, rules: Rules, wanted: Words, first_s: int, end_s: int, own: int, later_s: int) -> int:
-    """The same for reservations that stand in no plan, since they have jobs of their own; later_s, or the earlier moment at which one of
-    them ends that took nodes."""
-    step = rules.bf_resolution
-    for c in range(closed.kind.size):
-        if closed.used[c] == 0 or not is_foreign(closed, c, own) or closed.begin_s[c] > end_s or closed.end_s[c] <= first_s:
-            continue
-        some = False
-        for word in range(wanted.size):
-            some |= wanted[word] & closed.nodes[c, word] != 0
-            wanted[word] &= ~closed.nodes[c, word]
-        until_s = -(-closed.end_s[c] // step) * step
-        if some and (later_s == 0 or until_s < later_s):
-            later_s = until_s
-    return later_s
-
-
-@lean
-def runs_into(closed: Closed, nodes: Words, first_s: int, end_s: int, own: int) -> bool:
-    """Is one of these nodes in such a reservation in [first_s, end_s]?"""
+def is_in_the_way(closed: Closed, nodes: Words, first_s: int, end_s: int, own: int) -> bool:
+    """Is some of these nodes reserved for others at some time in [first_s, end_s)?"""
     found = 0
     for c in range(closed.kind.size):
-        if closed.used[c] == 1 and is_foreign(closed, c, own) and closed.begin_s[c] <= end_s and closed.end_s[c] > first_s:
+        if is_foreign(closed, c, own) and closed.begin_s[c] < end_s and closed.end_s[c] > first_s:
             for word in range(nodes.size):
                 found |= nodes[word] & closed.nodes[c, word]
     return found != 0
 
 
 @lean
-def plan_reserved(closed: Closed, rules: Rules, now_s: int, size: int, room: Scratch) -> int:
-    """Put the reservations that fall into the window of a backfill pass into its plan; the number of records used."""
-    step = rules.bf_resolution
+def behind_reservation(closed: Closed, rules: Rules, at_s: int) -> int:
+    """The second behind the first end of a reservation at or behind a moment, in whole steps; 0 where there is none. (find_resv_end in
+    reservation.c)"""
+    first, step = 0, rules.bf_resolution
     for c in range(closed.kind.size):
-        if closed.kind[c] != RESERVED or closed.used[c] == 1 or closed.end_s[c] <= now_s or closed.begin_s[c] >= now_s + rules.bf_window:
-            continue
-        for word in range(room.used.size):
-            room.used[word] = closed.nodes[c, word]
-        size = reserve(room, size, rules, closed.begin_s[c] // step * step, -(-closed.end_s[c] // step) * step)
-    return size
+        if closed.kind[c] == RESERVED and closed.end_s[c] >= at_s and (first == 0 or closed.end_s[c] < first):
+            first = closed.end_s[c]
+    return -(-first // step) * step + 1 if first > 0 else 0

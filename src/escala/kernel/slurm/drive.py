@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from escala.compile import compiled, lean
-from escala.kernel.slurm.backfill import backfill_pass
+from escala.kernel.slurm.backfill import backfill_pass, lasts_us
 from escala.kernel.slurm.event_pass import event_pass
 from escala.kernel.slurm.lists import pop_end, sort_queue
 from escala.kernel.slurm.preempt import BY_QOS, sort_by_preemption
@@ -33,6 +33,7 @@ from escala.kernel.slurm.tables import (
     PASS_ROW,
     PASSES,
     SECOND,
+    TESTED,
     TICK,
     WORST,
     Ints,
@@ -78,7 +79,7 @@ def next_pass(lists: Lists, s: Ints, rules: Rules, passed: bool, busy_us: int) -
         s[PASS] = lists.passes[s[PASS_ROW]] if s[PASS_ROW] < lists.passes.size else FAR
         return
     step = (rules.bf_interval if passed else 1) * SECOND + rules.drift_us
-    s[PASS] += step
+    s[PASS] += step + (lasts_us(rules, s[TESTED]) if passed else 0)
     if not passed and s[PASS] < busy_us:
         s[PASS] += (busy_us - s[PASS]) // step * step
 
@@ -92,14 +93,19 @@ def pass_due(lists: Lists, s: Ints, rules: Rules, now_s: int) -> bool:
 
 
 @lean
+def _changing(jobs: Jobs, lists: Lists, s: Ints) -> int:
+    """The next submission or end, us."""
+    coming = jobs.submit[s[NEXT_SUBMIT]] if s[NEXT_SUBMIT] < jobs.submit.size else FAR
+    return min(coming, lists.heap_us[0]) if s[N_RUNNING] > 0 else coming
+
+
+@lean
 def _coming(jobs: Jobs, lists: Lists, s: Ints) -> int:
     """The next submission, begin time, end, or return to the queue, us."""
-    coming = jobs.submit[s[NEXT_SUBMIT]] if s[NEXT_SUBMIT] < jobs.submit.size else FAR
+    coming = _changing(jobs, lists, s)
     if s[NEXT_BEGIN] < lists.begin_us.size:
         coming = min(coming, lists.begin_us[s[NEXT_BEGIN]])
-    if s[N_LATER] > 0:
-        coming = min(coming, lists.later_us[s[FIRST_LATER]])
-    return min(coming, lists.heap_us[0]) if s[N_RUNNING] > 0 else coming
+    return min(coming, lists.later_us[s[FIRST_LATER]]) if s[N_LATER] > 0 else coming
 
 
 @lean
@@ -122,7 +128,7 @@ def _take_in(w: World, now: int) -> None:
 @compiled
 def drive(w: World, until_us: int) -> int:
     """Run on to `until_us`, or until every job that can start has ended: DONE or PAUSED; ENDLESS: a job loses its nodes over and over."""
-    machine, jobs, records, lists, s, rules = w.machine, w.jobs, w.records, w.lists, w.s, w.rules
+    jobs, records, lists, s, rules = w.jobs, w.records, w.lists, w.s, w.rules
     while True:
         coming = _coming(jobs, lists, s)
         if s[N_QUEUE] == 0 and coming == FAR:
@@ -151,7 +157,7 @@ def drive(w: World, until_us: int) -> int:
                 settle(w)
             renew(w)
             if s[DIRTY]:
-                sort_queue(machine, records, lists, s)
+                sort_queue(records, lists, s)
             if s[N_QUEUE] == 0 and s[CALC] < busy and rules.fair == 0:
                 s[CALC] += (busy - s[CALC]) // rules.calc_us * rules.calc_us
         elif tick == now:
@@ -173,9 +179,10 @@ def drive(w: World, until_us: int) -> int:
             if passed:
                 s[LAST_PASS] = now_s
                 s[PASSES] += 1
+                s[TESTED] = 0
                 if s[N_QUEUE] > 0:
                     if rules.preempt == BY_QOS:
                         sort_by_preemption(w)
-                    backfill_pass(w)
+                    backfill_pass(w, min(_changing(jobs, lists, s), min(turns, calc)))
                     queue_freed(w)
             next_pass(lists, s, rules, passed, busy if s[N_QUEUE] == 0 else now)

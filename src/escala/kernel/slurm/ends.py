@@ -20,7 +20,7 @@ def late_end(rules: Rules, end_s: int, now_s: int) -> int:
 
 
 @lean
-def leaves(w: World, r: int, j: int, mask: Ints, memory: bool, least: int) -> tuple[bool, int, int]:
+def leaves(w: World, r: int, j: int, mask: Ints, how: int, least: int) -> tuple[bool, int, int]:
     """Running job r leaves its nodes of `mask` in w.future; (was it on one, more nodes with an offer for job j, more CPUs offered)."""
     machine, future, allocated, room = w.machine, w.future, w.allocated, w.room
     touched = False
@@ -36,7 +36,7 @@ def leaves(w: World, r: int, j: int, mask: Ints, memory: bool, least: int) -> tu
         for k in range(future.gpus.shape[1]):
             future.gpus[n, k] += allocated.gpus[at, k]
         before = room.base[n]
-        room.base[n] = offer(machine, future, w.jobs.shape, j, n, memory, least, room)
+        room.base[n] = offer(machine, future, w.jobs.shape, j, n, how, least, room)
         nodes += int(room.base[n] > 0) - int(before > 0)
         cpus += room.base[n] - before
     return touched, nodes, cpus
@@ -53,6 +53,16 @@ def _how_later(w: World, how: int) -> int:
 
 
 @lean
+def _following(w: World, at: int, preempts: bool) -> int:
+    """The end of the next running job from place `at` on that has not left already, NONE."""
+    for i in range(at, w.s[N_RUNNING]):
+        r = w.lists.running[i]
+        if not preempts or w.preempting.left[r] != w.s[STAMP]:
+            return w.jobs.end_s[r]
+    return NONE
+
+
+@lean
 def first_start(w: World, record: int, mask: Ints, how: int, only_now: bool, now_s: int) -> tuple[int, int, bool]:
     """(start, nodes, preempts): the second at which the record's job could start on nodes of `mask`, how many it gets (in room.node), and
     are they to be taken from others now; (NONE, 0, False): never, or not now where only that is asked.
@@ -62,8 +72,8 @@ def first_start(w: World, record: int, mask: Ints, how: int, only_now: bool, now
     """
     jobs, lists, rules, room = w.jobs, w.lists, w.rules, w.room
     j = w.records.job[record]
-    memory, least = how & 4 > 0, least_cpus(jobs.shape, j)
-    count, total = offers(w.machine, w.free, jobs.shape, j, mask, memory, room)
+    least = least_cpus(jobs.shape, j)
+    count, total = offers(w.machine, w.free, jobs.shape, j, mask, how, room)
     found = pick(w.machine, jobs.shape, j, count, total, how, room)
     if found > 0:
         return now_s, found, False
@@ -73,7 +83,7 @@ def first_start(w: World, record: int, mask: Ints, how: int, only_now: bool, now
     copy_free(w.free, w.future)
     if preempts:
         preempts = leave_future(w, record) > 0
-        count, total = offers(w.machine, w.future, jobs.shape, j, mask, memory, room)
+        count, total = offers(w.machine, w.future, jobs.shape, j, mask, how, room)
         found = pick(w.machine, jobs.shape, j, count, total, how, room)
         if found > 0:
             return now_s, found, preempts
@@ -89,7 +99,7 @@ def first_start(w: World, record: int, mask: Ints, how: int, only_now: bool, now
             at += 1
             if preempts and w.preempting.left[r] == w.s[STAMP]:
                 continue
-            touched, more, cpus = leaves(w, r, j, mask, memory, least)
+            touched, more, cpus = leaves(w, r, j, mask, how, least)
             if not touched:
                 continue
             count += more
@@ -97,7 +107,7 @@ def first_start(w: World, record: int, mask: Ints, how: int, only_now: bool, now
             last = jobs.end_s[r]
             if anchor == 0:
                 anchor = last + WINDOW_S - last % WINDOW_S
-            following = jobs.end_s[lists.running[at]] if at < running else NONE
+            following = _following(w, at, preempts)
             removed += 1
             if following == NONE or following > anchor + window or removed > MOST_AT_ONCE + 1:
                 break

@@ -6,7 +6,7 @@ from escala.compile import lean
 from escala.kernel.slurm.allocate import all_free, is_on
 from escala.kernel.slurm.arrays import is_skipped, task_began
 from escala.kernel.slurm.choose import choose
-from escala.kernel.slurm.closed import reservation_at, take_reserved
+from escala.kernel.slurm.closed import next_reservation, put_inner, reservation_at, take_reserved
 from escala.kernel.slurm.limits import may_ask, may_run
 from escala.kernel.slurm.lists import records_before
 from escala.kernel.slurm.plan import count_bits, covers
@@ -55,6 +55,13 @@ def way_of(machine: Machine, rules: Rules, jobs: Jobs, j: int, part: int) -> int
 
 
 @lean
+def is_awaited(w: World, record: int) -> bool:
+    """Is the record's reservation, which its job asks for, not there yet, or over? Then it is in no queue (job_independent, job_mgr.c)."""
+    own = w.records.inside[record]
+    return own != NONE and w.records.drawn[record] == 0 and reservation_at(w, own, unix_s(w.rules, w.s[NOW])) == NONE
+
+
+@lean
 def _passes_by(rules: Rules, jobs: Jobs, records: Records, s: Ints, record: int) -> bool:
     """May a job that cannot start be passed by others, since it is young or of low priority?"""
     j = records.job[record]
@@ -86,9 +93,11 @@ def event_pass(w: World, full: bool) -> bool:
         record = lists.queue[i]
         j, p = records.job[record], records.part[record]
         i += 1
+        if is_awaited(w, record) or _is_too_large(w, record):
+            continue
         if rules.sched_max_job_start > 0 and started >= rules.sched_max_job_start:
             return False
-        if jobs.array[j] != NONE and not waits_for_nodes(w, j) and is_skipped(w, j, p):
+        if jobs.array[j] != NONE and not waits_for_nodes(w, j) and is_skipped(w, record):
             continue
         room.parts[p, 1] += 1
         if rules.partition_depth > 0 and room.parts[p, 1] > rules.partition_depth:
@@ -96,21 +105,24 @@ def event_pass(w: World, full: bool) -> bool:
         depth += 1
         if not full and depth - 1 > rules.queue_depth:
             return False
-        if _is_closed(w, j, p) or jobs.state[j] != WAITING or waits_for_nodes(w, j):
+        if _is_closed(w, record) or jobs.state[j] != WAITING or waits_for_nodes(w, j):
             continue
         if rules.limited > 0 and rules.limit_stop == 0 and not may_run(w.limits, record):
             continue
         for word in range(room.wanted.size):
             room.wanted[word] = machine.mask[records.mask[record], word] & ~room.used[word]
-        if w.closed.kind.size > 0 and _held_by_reservation(w, j):
+        if records.inside[record] != NONE and _few_left(w, record):
+            open_parts -= _close(machine, room, p)
             continue
-        how = way_of(machine, rules, jobs, j, p)
+        if w.closed.kind.size > 0 and _held_by_reservation(w, record):
+            continue
+        how = way_of(machine, rules, jobs, j, p) + (8 if put_inner(w, record, unix_s(rules, s[NOW])) else 0)
         count = choose(machine, free, jobs.shape, j, room.wanted, how, room)
         if count > 0:
             earlier = records_before(jobs, records, lists, i - 1, j)
             found = start(w, record, count)
             if found == STARTED:
-                task_began(w, j, p)
+                task_began(w, record)
                 started += 1
                 i -= 1 + earlier
                 continue
@@ -120,11 +132,10 @@ def event_pass(w: World, full: bool) -> bool:
             continue
         if _passes_by(rules, jobs, records, s, record) or (found == NO_ROOM and _lacks_nodes(w, record, how)):
             continue
-        if jobs.inside[j] != NONE:
-            w.closed.failed[jobs.inside[j]] = s[EVENTS]
+        if records.inside[record] != NONE:
+            w.closed.failed[records.inside[record]] = s[EVENTS]
         else:
-            _close(machine, room, p)
-            open_parts -= 1
+            open_parts -= _close(machine, room, p)
     return True
 
 
@@ -146,7 +157,7 @@ def _asks_too_much(w: World, record: int, how: int) -> bool:
         for word in range(room.there.size):
             room.there[word] = machine.mask[w.records.mask[record], word]
         now_s = unix_s(w.rules, w.s[NOW])
-        take_reserved(w.closed, room.there, now_s, now_s + shape[j, LIMIT_S], w.jobs.inside[j])
+        take_reserved(w.closed, room.there, now_s, now_s + shape[j, LIMIT_S], w.records.inside[record])
         serving = _idle(w.free, room.wanted) if shape[j, EXCLUSIVE] == 1 else count_bits(room.wanted)
         if serving >= count:
             found = choose(machine, w.future, shape, j, room.wanted, how, room)
@@ -163,11 +174,7 @@ def _lacks_nodes(w: World, record: int, how: int) -> bool:
     closed. (job_scheduler.c; ESLURM_NODE_NOT_AVAIL in node_scheduler.c)"""
     machine, room, shape, j = w.machine, w.room, w.jobs.shape, w.records.job[record]
     mask, some = machine.mask[w.records.mask[record]], w.closed.kind.size > 0
-    for word in range(room.there.size):
-        room.there[word] = machine.part[w.records.part[record], word] & ~room.used[word]
-        if some:
-            room.there[word] &= ~w.closed.gone[word]
-    if count_bits(room.there) < shape[j, MIN_NODES] or covers(mask, room.wanted):
+    if _few_left(w, record) or covers(mask, room.wanted):
         return False
     all_free(machine, w.future)
     if choose(machine, w.future, shape, j, room.wanted, how, room) > 0:
@@ -176,10 +183,33 @@ def _lacks_nodes(w: World, record: int, how: int) -> bool:
         for word in range(room.there.size):
             room.there[word] = mask[word]
         now_s = unix_s(w.rules, w.s[NOW])
-        take_reserved(w.closed, room.there, now_s, now_s + shape[j, LIMIT_S], w.jobs.inside[j])
+        take_reserved(w.closed, room.there, now_s, now_s + shape[j, LIMIT_S], w.records.inside[record])
         if choose(machine, w.future, shape, j, room.there, how, room) == 0:
             return True
     return w.rules.preempt > 0 or not _held_alone(w, j)
+
+
+@lean
+def _few_left(w: World, record: int) -> bool:
+    """Are fewer nodes left in the record's partition than its job asks for?"""
+    for word in range(w.room.there.size):
+        w.room.there[word] = w.machine.part[w.records.part[record], word] & ~w.room.used[word]
+        if w.closed.kind.size > 0:
+            w.room.there[word] &= ~w.closed.gone[word]
+    return count_bits(w.room.there) < w.jobs.shape[w.records.job[record], MIN_NODES]
+
+
+@lean
+def _is_too_large(w: World, record: int) -> bool:
+    """Has the partition fewer nodes of the record's reservation than its job asks for? An event pass leaves it to backfill, also where it
+    may have others (_job_runnable_test3 in job_scheduler.c)."""
+    own = w.records.inside[record]
+    c = next_reservation(w, own, unix_s(w.rules, w.s[NOW])) if own != NONE else NONE
+    if c == NONE:
+        return False
+    for word in range(w.room.there.size):
+        w.room.there[word] = w.machine.part[w.records.part[record], word] & w.closed.nodes[c, word]
+    return count_bits(w.room.there) < w.jobs.shape[w.records.job[record], MIN_NODES]
 
 
 @lean
@@ -204,31 +234,39 @@ def _idle(free: Free, nodes: Words) -> int:
 
 
 @lean
-def _is_closed(w: World, j: int, p: int) -> bool:
+def _is_closed(w: World, record: int) -> bool:
     """Has a job of the same reservation found no room in this pass, or, without one, a job of the same partition?"""
-    own = w.jobs.inside[j]
-    return w.room.parts[p, 0] == 1 if own == NONE else w.closed.failed[own] == w.s[EVENTS]
+    own = w.records.inside[record]
+    return w.room.parts[w.records.part[record], 0] == 1 if own == NONE else w.closed.failed[own] == w.s[EVENTS]
 
 
 @lean
-def _held_by_reservation(w: World, j: int) -> bool:
+def _held_by_reservation(w: World, record: int) -> bool:
     """Take closed nodes out of room.wanted. Are too few left only because of reservations, or is it not the time of its own? Then others
-    may pass the job."""
-    now_s, least, own = unix_s(w.rules, w.s[NOW]), w.jobs.shape[j, MIN_NODES], w.jobs.inside[j]
-    c = reservation_at(w.closed, own, now_s) if own != NONE else NONE
+    may pass the job; but one that is drawn by a reservation to come keeps them off its nodes (ESLURM_RESERVATION_NOT_USABLE in
+    job_scheduler.c)."""
+    j, own = w.records.job[record], w.records.inside[record]
+    now_s, least = unix_s(w.rules, w.s[NOW]), w.jobs.shape[j, MIN_NODES]
+    c = reservation_at(w, own, now_s) if own != NONE else NONE
     if own != NONE and c == NONE:
+        c = next_reservation(w, own, now_s)
+        if c != NONE:
+            for word in range(w.room.used.size):
+                w.room.used[word] |= w.closed.nodes[c, word]
         return True
     for word in range(w.room.wanted.size):
         w.room.wanted[word] &= ~w.closed.gone[word]
-        if c != NONE:
+        if c != NONE and w.closed.flex[c] == 0:
             w.room.wanted[word] &= w.closed.nodes[c, word]
     enough, wanted = count_bits(w.room.wanted) >= least, w.room.wanted
     return take_reserved(w.closed, wanted, now_s, now_s + w.jobs.shape[j, LIMIT_S], own) and enough and count_bits(wanted) < least
 
 
 @lean
-def _close(machine: Machine, room: Scratch, p: int) -> None:
-    """No other job of this partition starts in this pass, and none on its nodes."""
+def _close(machine: Machine, room: Scratch, p: int) -> int:
+    """No other job of this partition starts in this pass, and none on its nodes; 1 where it was open."""
+    opened = 1 - room.parts[p, 0]
     room.parts[p, 0] = 1
     for word in range(room.used.size):
         room.used[word] |= machine.part[p, word]
+    return opened

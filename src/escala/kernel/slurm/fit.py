@@ -22,6 +22,9 @@ from escala.kernel.slurm.tables import (
     Scratch,
 )
 
+OUTSIDE = 1 << 40
+"""Of the weight of nodes outside of a flexible reservation."""
+
 
 @lean
 def least_cpus(shape: Ints, j: int) -> int:
@@ -110,12 +113,14 @@ def on_node(machine: Machine, free: Free, shape: Ints, j: int, n: int, memory: b
 
 
 @inlined
-def offer(machine: Machine, free: Free, shape: Ints, j: int, n: int, memory: bool, least: int, room: Scratch) -> int:
+def offer(machine: Machine, free: Free, shape: Ints, j: int, n: int, how: int, least: int, room: Scratch) -> int:
     """The same, and its weight and GPUs noted: nodes with more GPUs are lighter for a job that asks for some, but of those beyond its
-    GPUs of each node nothing is counted, unless it takes all."""
-    cpus = on_node(machine, free, shape, j, n, memory, least)
+    GPUs of each node nothing is counted, unless it takes all. how: as in `choose`."""
+    cpus = on_node(machine, free, shape, j, n, how & 4 > 0, least)
     if cpus > 0:
         room.key[n] = machine.weight[n] << 8
+        if how & 8 > 0 and (room.inner[n >> 6] >> (n & 63)) & 1 == 0:
+            room.key[n] += OUTSIDE
         room.extra[n] = 0
         room.spare[n] = free.cpus[n]
         if wants_gpus(shape, j):
@@ -128,8 +133,9 @@ def offer(machine: Machine, free: Free, shape: Ints, j: int, n: int, memory: boo
 
 
 @lean
-def offers(machine: Machine, free: Free, shape: Ints, j: int, mask: Ints, memory: bool, room: Scratch) -> tuple[int, int]:
-    """Fill room.base with what each node of `mask` offers job j; how many nodes offer something, and their CPUs together."""
+def offers(machine: Machine, free: Free, shape: Ints, j: int, mask: Ints, how: int, room: Scratch) -> tuple[int, int]:
+    """Fill room.base with what each node of `mask` offers job j; how many nodes offer something, and their CPUs together. how: as in
+    `choose`."""
     nodes = machine.cpus.size
     least = least_cpus(shape, j)
     count = 0
@@ -144,7 +150,7 @@ def offers(machine: Machine, free: Free, shape: Ints, j: int, mask: Ints, memory
         for n in range(low, high):
             cpus = 0
             if word & 1 and free.cpus[n] >= least:
-                cpus = offer(machine, free, shape, j, n, memory, least, room)
+                cpus = offer(machine, free, shape, j, n, how, least, room)
                 if cpus > 0:
                     count += 1
                     total += cpus

@@ -5,27 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 from escala.compile import compiled, lean
-from escala.kernel.slurm.tables import DIRTY, FAR, FIRST_LATER, N_LATER, N_QUEUE, N_RUNNING, Ints, Jobs, Lists, Machine, Records
+from escala.kernel.slurm.tables import DIRTY, FAR, FIRST_LATER, N_LATER, N_QUEUE, N_RUNNING, Ints, Jobs, Lists, Records
 
 
 @lean
-def before(machine: Machine, records: Records, a: int, b: int) -> bool:
-    """Does record a stand before record b: higher tier, higher priority, earlier job?"""
-    tier_a, tier_b = machine.tier[records.part[a]], machine.tier[records.part[b]]
-    if tier_a != tier_b:
-        return tier_a > tier_b
+def before(records: Records, a: int, b: int) -> bool:
+    """Does record a stand before record b: in a reservation, higher tier, higher priority, earlier job?"""
+    if records.rank[a] != records.rank[b]:
+        return records.rank[a] > records.rank[b]
     if records.priority[a] != records.priority[b]:
         return records.priority[a] > records.priority[b]
     return a < b
 
 
 @lean
-def enqueue(machine: Machine, records: Records, lists: Lists, s: Ints, record: int) -> None:
+def enqueue(records: Records, lists: Lists, s: Ints, record: int) -> None:
     """Put a record at its place in the queue."""
     low, high = 0, s[N_QUEUE]
     while low < high:
         middle = (low + high) // 2
-        if before(machine, records, record, lists.queue[middle]):
+        if before(records, record, lists.queue[middle]):
             high = middle
         else:
             low = middle + 1
@@ -47,14 +46,14 @@ def dequeue(records: Records, lists: Lists, s: Ints, j: int) -> None:
 
 
 @compiled
-def sort_queue(machine: Machine, records: Records, lists: Lists, s: Ints) -> None:
+def sort_queue(records: Records, lists: Lists, s: Ints) -> None:
     """The whole queue anew, after its priorities have changed."""
     n = s[N_QUEUE]
     s[DIRTY] = 0
     rows = np.sort(lists.queue[:n])
     keys = np.empty(n, np.int64)
     for i in range(n):
-        keys[i] = -(machine.tier[records.part[rows[i]]] * (1 << 33) + records.priority[rows[i]])
+        keys[i] = -(records.rank[rows[i]] * (1 << 33) + records.priority[rows[i]])
     order = np.argsort(keys, kind="mergesort")
     for i in range(n):
         lists.queue[i] = rows[order[i]]
@@ -86,8 +85,16 @@ def add_running(jobs: Jobs, lists: Lists, s: Ints, j: int) -> None:
 
 @lean
 def put_later(lists: Lists, s: Ints, us: int, j: int) -> None:
-    """Job j may be looked at again from a moment on, which lies behind those of all that wait so."""
-    at = (s[FIRST_LATER] + s[N_LATER]) % lists.later_job.size
+    """Job j may be looked at again from a moment on; below 0: follower -1 - j. Behind those that wait for the same one."""
+    size = lists.later_job.size
+    at = (s[FIRST_LATER] + s[N_LATER]) % size
+    for _ in range(s[N_LATER]):
+        earlier = (at - 1) % size
+        if lists.later_us[earlier] <= us:
+            break
+        lists.later_us[at] = lists.later_us[earlier]
+        lists.later_job[at] = lists.later_job[earlier]
+        at = earlier
     lists.later_us[at] = us
     lists.later_job[at] = j
     s[N_LATER] += 1

@@ -16,6 +16,7 @@ from escala.kernel.slurm.choose import choose
 from escala.kernel.slurm.limits import may_run, may_take
 from escala.kernel.slurm.lists import add_running, before, move_end, remove_running
 from escala.kernel.slurm.tables import (
+    CLEANUP_US,
     EVENTS,
     N_QUEUE,
     N_RUNNING,
@@ -54,7 +55,7 @@ def _may_go(w: World, record: int, r: int, now_s: int) -> bool:
     p, records = w.preempting, w.records
     c = p.of_record[w.jobs.ran[r]]
     how = p.may[p.of_record[record], c]
-    if how == NEVER_MAY or p.mode[c] == STAYS or w.jobs.finish[r] <= w.s[NOW]:
+    if how == NEVER_MAY or p.mode[c] == STAYS or w.jobs.finish[r] <= w.s[NOW] or _is_killed(w, r):
         return False
     mine, other = records.priority[record], records.priority[w.jobs.ran[r]]
     if (how == NOT_LOWER and mine < other) or (how == HIGHER and mine <= other) or other > w.rules.min_exempt_priority:
@@ -62,6 +63,12 @@ def _may_go(w: World, record: int, r: int, now_s: int) -> bool:
     if now_s < unix_s(w.rules, w.jobs.start[r]) + p.exempt_s[c]:
         return False
     return is_on(w.jobs, w.allocated, r, w.machine.part[records.part[record]])
+
+
+@lean
+def _is_killed(w: World, r: int) -> bool:
+    """Has running job r been killed, and its nodes are not clear yet?"""
+    return w.jobs.finish[r] <= w.s[NOW] + CLEANUP_US and w.jobs.finish[r] != w.jobs.start[r] + w.jobs.run[r]
 
 
 @lean
@@ -74,7 +81,7 @@ def _stands_before(w: World, a: int, b: int) -> bool:
         return True
     if back == ALWAYS or (back == HIGHER and other > mine):
         return False
-    return before(w.machine, records, a, b)
+    return before(records, a, b)
 
 
 @lean
@@ -210,12 +217,14 @@ def _give_notice(w: World, r: int, now_s: int) -> None:
     grace_s = p.grace_s[p.of_record[w.jobs.ran[r]]]
     if p.notice_s[r] == NONE and grace_s > 0:
         end_s = min(end_s, now_s + grace_s)
-        finish = min(finish, kill_beat(rules, end_s * SECOND - rules.epoch_us, s[NOW]))
+        beat = kill_beat(s, rules, end_s * SECOND - rules.epoch_us)
     elif p.notice_s[r] == NONE or now_s >= end_s:
         end_s = now_s + 1
-        finish = s[NOW]
+        beat = s[NOW]
     else:
         return
+    if finish > beat:
+        finish = beat + CLEANUP_US
     if p.notice_s[r] == NONE:
         p.notice_s[r] = now_s
     remove_running(jobs, w.lists, s, r)

@@ -41,7 +41,7 @@ def queue_up(w: World, rows: Ints) -> None:
     for i in range(rows.size):
         w.jobs.state[rows[i]] = WAITING
         for record in range(w.jobs.record[rows[i]], w.jobs.record[rows[i] + 1]):
-            enqueue(w.machine, w.records, w.lists, w.s, record)
+            enqueue(w.records, w.lists, w.s, record)
 
 
 @compiled

@@ -15,8 +15,10 @@ from escala.kernel.slurm.shares import charge
 from escala.kernel.slurm.tables import (
     ASKED,
     BY_PASS,
+    CLEANUP_US,
     COMING,
     ENDED,
+    FAR,
     FIRST_LATER,
     HELD,
     LAST_UPDATE,
@@ -40,9 +42,11 @@ from escala.kernel.slurm.tables import (
 
 AT_START, AT_END = range(2)
 STARTED, NO_ROOM, AT_LIMIT = range(3)
-CLEANUP_US = 100_000
 ANYHOW, WELL, BADLY = range(3)
 """How a job must have gone for one that depends on it."""
+DELAY_S, DUE = 3, 4
+MET = -2
+"""Of the minutes that a follower waits: they are over."""
 
 
 @lean
@@ -64,11 +68,12 @@ def start(w: World, record: int, count: int) -> int:
     jobs.finish[j] = s[NOW] + jobs.run[j]
     if jobs.cut[j] == 1:
         due = (jobs.end_s[j] + 60 * rules.over_time) * SECOND - rules.epoch_us
-        jobs.finish[j] = min(jobs.finish[j], kill_beat(rules, due, s[NOW]))
-    c = reservation_at(w.closed, jobs.inside[j], now_s) if jobs.inside[j] != NONE else NONE
-    if c != NONE and rules.over_reservation >= 0:  # slurmctld looks for the end to have passed
+        kill_at(w, j, kill_beat(s, rules, due))
+    jobs.inside[j] = w.records.inside[record]
+    c = reservation_at(w, jobs.inside[j], now_s) if jobs.inside[j] != NONE else NONE
+    if c != NONE and w.closed.flex[c] == 0 and rules.over_reservation >= 0:  # slurmctld looks for the end to have passed
         due = (w.closed.end_s[c] + 60 * rules.over_reservation + 1) * SECOND - rules.epoch_us
-        jobs.finish[j] = min(jobs.finish[j], kill_beat(rules, due, s[NOW]))
+        kill_at(w, j, kill_beat(s, rules, due))
     s[MOVED] = s[NOW]
     if rules.limited > 0:
         count_run(w, record, 1)
@@ -80,19 +85,28 @@ def start(w: World, record: int, count: int) -> int:
     s[LAST_UPDATE] = now_s
     if jobs.again[j] == 0:
         free_followers(w, j, AT_START)
+    else:
+        _await_again(w, j)
     return STARTED
+
+
+@lean
+def kill_at(w: World, j: int, beat_us: int) -> None:
+    """Running job j is killed at this moment, if it has not ended before."""
+    if w.jobs.finish[j] > beat_us:
+        w.jobs.finish[j] = beat_us + CLEANUP_US
 
 
 @lean
 def end(w: World, j: int) -> None:
     """Job j, which the heap has given, ends now. Whoever has had notice, and has run whole within the grace, has ended like others."""
     jobs, s = w.jobs, w.s
-    if w.rules.preempt > 0 and w.preempting.notice_s[j] != NONE and jobs.finish[j] < jobs.start[j] + jobs.run[j]:
+    if w.rules.preempt > 0 and w.preempting.notice_s[j] != NONE and jobs.finish[j] != jobs.start[j] + jobs.run[j]:
         again = w.preempting.mode[w.preempting.of_record[w.jobs.ran[j]]] == REQUEUE
         s[ASKED] += 1
         s[MOVED] = s[NOW]
         s[LAST_UPDATE] = unix_s(w.rules, s[NOW])
-        _lose(w, j, again)
+        _lose(w, j, again, s[NOW])
         return
     if w.rules.fair > 0 and w.rules.at_ends > 0:
         charge(w, j, unix_s(w.rules, s[NOW]))
@@ -124,17 +138,20 @@ def fail(w: World) -> None:
             i += 1
             continue
         drop_end(w.lists, w.s[N_RUNNING], j)
-        _lose(w, j, w.closed.requeue[c] == 1)
+        _lose(w, j, w.closed.requeue[c] == 1, w.s[NOW] + CLEANUP_US)
 
 
 @lean
-def _lose(w: World, j: int, again: bool) -> None:
-    """Running job j loses its nodes, and is queued again after a while, or it is over."""
+def _lose(w: World, j: int, again: bool, cleared_us: int) -> None:
+    """Running job j loses its nodes, and is queued again after a while, from the whole second on in which they have been cleared, or it is
+    over."""
     break_off(w, j)
     count_namesake(w, j, -1)
     if again:
-        cleared_s = unix_s(w.rules, w.s[NOW] + CLEANUP_US)  # it is queued again once its nodes have been cleared, in whole seconds
-        later = cleared_s * SECOND - w.rules.epoch_us + w.rules.again_us
+        later = unix_s(w.rules, cleared_us) * SECOND - w.rules.epoch_us + w.rules.again_us
+        for k in range(w.jobs.after[j], w.jobs.after[j + 1]):
+            if w.jobs.follower[k, DUE] != NONE and w.jobs.follower[k, DUE] != MET:
+                w.jobs.follower[k, DUE] = FAR
         w.jobs.state[j] = HELD
         w.jobs.eligible[j] = later
         put_later(w.lists, w.s, later, j)
@@ -151,12 +168,41 @@ def _lose(w: World, j: int, again: bool) -> None:
 
 @lean
 def come_back(w: World) -> None:
-    """The first job that has waited to be queued again is."""
+    """The first job that has waited to be queued again is, or the minutes are over that one waits behind the start of another."""
     j = w.lists.later_job[w.s[FIRST_LATER]]
     w.s[FIRST_LATER] = (w.s[FIRST_LATER] + 1) % w.lists.later_job.size
     w.s[N_LATER] -= 1
-    w.s[MOVED] = w.s[NOW]
-    _queue(w, j)
+    if j >= 0:
+        w.s[MOVED] = w.s[NOW]
+        _queue(w, j)
+        return
+    k = -1 - j
+    due = w.jobs.follower[k, DUE]
+    if due <= w.s[NOW]:
+        w.jobs.follower[k, DUE] = MET
+        begin(w, w.jobs.follower[k, 0])
+    elif due == FAR:
+        w.jobs.follower[k, DUE] = NONE
+    else:
+        put_later(w.lists, w.s, due, j)
+
+
+@lean
+def _await(w: World, k: int) -> None:
+    """Follower k of a job that starts now waits some minutes more, in whole seconds. It is in the table of those that wait once only."""
+    follower = w.jobs.follower
+    listed = follower[k, DUE] != NONE
+    follower[k, DUE] = (unix_s(w.rules, w.s[NOW]) + follower[k, DELAY_S]) * SECOND - w.rules.epoch_us
+    if not listed:
+        put_later(w.lists, w.s, follower[k, DUE], -1 - k)
+
+
+@lean
+def _await_again(w: World, j: int) -> None:
+    """Job j starts once more: minutes behind its start count anew, where they were not over when it lost its nodes."""
+    for k in range(w.jobs.after[j], w.jobs.after[j + 1]):
+        if w.jobs.follower[k, DELAY_S] > 0 and w.jobs.follower[k, DUE] != MET:
+            _await(w, k)
 
 
 @lean
@@ -199,7 +245,7 @@ def _queue(w: World, j: int) -> None:
     for record in range(w.jobs.record[j], w.jobs.record[j + 1]):
         if w.rules.by_priority > 0:
             first_priority(w, record)
-        enqueue(w.machine, w.records, w.lists, w.s, record)
+        enqueue(w.records, w.lists, w.s, record)
 
 
 @lean
@@ -226,8 +272,11 @@ def free_followers(w: World, j: int, when: int) -> None:
         follower = jobs.follower[k, 0]
         if jobs.follower[k, 1] != when:
             continue
+        if jobs.follower[k, DELAY_S] > 0 and jobs.state[j] == RUNNING:
+            _await(w, k)
+            continue
         wanted = jobs.follower[k, 2]
-        whole = jobs.inside[j] == NONE or jobs.finish[j] - jobs.start[j] >= jobs.run[j]
+        whole = jobs.inside[j] == NONE or jobs.finish[j] - jobs.start[j] == jobs.run[j]
         well = jobs.state[j] == ENDED and jobs.again[j] >= 0 and jobs.well[j] == 1 and whole
         if (wanted == WELL and not well) or (wanted == BADLY and well):
             if jobs.state[follower] == COMING or jobs.state[follower] == HELD:

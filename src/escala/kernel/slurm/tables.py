@@ -15,6 +15,8 @@ Words = NDArray[np.int64]
 NONE = -1
 SECOND = 1_000_000
 FAR = 1 << 60
+BEAT_EVERY_S = 30
+CLEANUP_US = 50_000  # from a kill on, until the nodes are clear
 
 # Columns of `shape`: what a job asks for. NONE: not asked.
 MIN_NODES, REQ_NODES, MAX_NODES, TASKS, CORES_PER_TASK, TASKS_PER_NODE, NODE_CORES, MIN_CORES = range(8)
@@ -55,8 +57,10 @@ COMING, HELD, WAITING, RUNNING, ENDED, NEVER = range(6)
     STAMP,
     NEXT_BEGIN,
     N_FREED,
-) = range(29)
-COUNTERS = 29
+    BEAT,
+    BEAT_S,
+) = range(31)
+COUNTERS = 31
 
 # Columns of `rest`.
 OF_SIZE, OF_PARTITION, OF_QOS, OF_TRES, NICE = range(5)
@@ -77,8 +81,8 @@ class Machine(NamedTuple):
     weight: Ints  # [nodes]
     unit: Ints  # [nodes], CPUs that are given away together
     part: Words  # [partitions, words]
+    everywhere: Words  # [words]: all of them
     mask: Words  # [classes, words]: nodes of a partition with what a job needs of them
-    tier: Ints  # [partitions]
     loaded: Ints  # [partitions], 1: the least loaded node first
 
 
@@ -109,13 +113,13 @@ class Jobs(NamedTuple):
     ran: Ints  # the record by which it started
     left: Ints  # how much it still waits for: other jobs, its begin time
     after: Ints  # [jobs + 1]: its followers
-    follower: Ints  # [followers, 3]: job, 0 at the start or 1 at the end, how the other must have gone (of `start`)
+    follower: Ints  # [followers, 5]: job, 0 at the start or 1 at the end, how the other must have gone (of `start`), s after it, when due
     well: Ints  # 1: goes well, if it may run to its end
     eligible: Ints  # us from which its age counts
     again: Ints  # how often it lost its nodes; -1: it was over then
     lost: Ints  # us of the runs that it lost
     array: Ints  # its array, NONE
-    inside: Ints  # the name of the reservation that it runs in, NONE
+    inside: Ints  # the name of the reservation that it asks for, or runs in, NONE
     found: (
         Ints  # [jobs, 2]: CPUs and GPUs of the last nodes that were found for it, 0: none yet (of exclusive jobs, and where limits count)
     )
@@ -127,6 +131,9 @@ class Records(NamedTuple):
     job: Ints
     part: Ints
     mask: Ints
+    inside: Ints  # the name of its reservation, NONE
+    drawn: Ints  # 1: a magnetic one, that its job does not ask for
+    rank: Ints  # those of a higher one stand before it, whatever their priority
     rest: NDArray[np.float64]  # [records, 5]: what is added for size, partition, QOS and TRES, and what nice takes away
     several: Ints  # 1: one of several records of its job; 2: its priority is given
     weight: NDArray[np.float64]  # of age
@@ -159,7 +166,7 @@ class Arrays(NamedTuple):
 
     most: Ints  # [arrays]: tasks that may run at one time
     run: Ints  # [arrays]: tasks that do
-    failed: Ints  # [arrays, partitions]: the last pass in which a task found no way to start there
+    failed: Ints  # [arrays, partitions, once for each reservation more]: the last pass in which a task found no way to start there
     planned: Ints  # [arrays]: the last pass in which a task was planned
     plans: Ints  # [arrays]: how many were in that pass
 
@@ -202,7 +209,8 @@ class Closed(NamedTuple):
     begin_s: Ints  # unix s
     end_s: Ints
     name: Ints  # of a reservation, NONE
-    used: Ints  # 1: jobs ask for a reservation of this name
+    flex: Ints  # 1: its jobs may start before it, end behind it and have other nodes too
+    gone_us: Ints  # when slurmctld takes a flexible one away
     failed: Ints  # [names]: the last event pass in which a job of it found no room
     on: Ints  # 1: an outage or a drain that lasts
     gone: Words  # [words]: nodes of all that last
@@ -270,6 +278,11 @@ class Rules(NamedTuple):
     bf_min_age_reserve: int
     bf_window_linear: int
     bf_busy_nodes: int
+    bf_test_us: int  # a backfill pass takes so long for each job that it tests
+    bf_max_time: int
+    bf_yield_us: int  # so long it works until it sleeps
+    bf_sleep_us: int
+    bf_continue: int  # 1: it goes on after that, whatever has happened
     backfill: int
     sched_interval: int
     batch_sched_delay: int
@@ -325,6 +338,7 @@ class Scratch(NamedTuple):
     given: Ints  # [nodes]: CPUs on each
     tasks: Ints  # [nodes]
     used: Words  # [words]
+    inner: Words  # [words]: nodes that stand before all others
     wanted: Words  # [words]
     there: Words  # [words]: nodes of a record that are not closed
     begin: Ints  # [records of a plan]
@@ -364,7 +378,14 @@ def unix_s(rules: Rules, us: int) -> int:
 
 
 @lean
-def kill_beat(rules: Rules, due_us: int, now: int) -> int:
-    """The first beat of 30 s, counted from slurmctld's start, at or behind a moment, and behind now."""
-    beat = 30 * SECOND
-    return max(rules.started_us + -((rules.started_us - due_us) // beat) * beat, now + 1)
+def kill_beat(s: Ints, rules: Rules, due_us: int) -> int:
+    """The first beat at or behind a moment, and behind now, at which slurmctld kills: a tick of the loop in which its event passes are too,
+    the first at which 30 whole seconds have gone by since the last beat. (_slurmctld_background in controller.c)"""
+    at, at_s = s[BEAT], s[BEAT_S]
+    while at < due_us or at <= s[NOW]:
+        least = (at_s + BEAT_EVERY_S) * SECOND - rules.epoch_us
+        at += -((at - least) // rules.tick_us) * rules.tick_us
+        at_s = unix_s(rules, at)
+        if at <= s[NOW]:
+            s[BEAT], s[BEAT_S] = at, at_s
+    return at
