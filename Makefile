@@ -123,7 +123,7 @@ wheel: $(STAMP)
 
 # The wheel is built from the source archive, so that this is whole too.
 dist:
-	rm -rf build/dist $(VENV)-dist && $(PYTHON) -m venv $(VENV)-dist
+	rm -rf build/dist build/small.swf $(VENV)-dist && $(PYTHON) -m venv $(VENV)-dist
 	$(VENV)-dist/bin/python -m pip install -qq --disable-pip-version-check build
 	$(VENV)-dist/bin/python -m build --outdir build/dist . >/dev/null
 	$(PYTHON) -m tests.release build/dist

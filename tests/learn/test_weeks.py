@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import escala
+from escala.agents import weeks
 from escala.agents.weeks import evaluate_weeks
 from escala.cli.app import app
 from escala.errors import EscalaError
@@ -51,16 +53,26 @@ def test_weeks_are_judged_in_one_replay(log: escala.Workload, agent: escala.Agen
 def test_the_guard_of_training_holds_in_the_replay(log: escala.Workload) -> None:
     """An agent that has learnt nothing, with a guard of an hour: no job waits longer than under FCFS with EASY by more than that."""
     unlearnt = escala.train("escala/Scheduling-v0", log.head(300), "32x1", preset="queue", steps=1, seed=3, guard_s=3600.0)
-    guarded = escala.simulate(log, "32x1", unlearnt.policy(seed=2)).jobs["wait_s"].to_numpy()
+    first = log.head(600)
+    guarded = escala.simulate(first, "32x1", unlearnt.policy(seed=2)).jobs["wait_s"].to_numpy()
     free = escala.simulate(
-        log,
+        first,
         "32x1",
         escala.train("escala/Scheduling-v0", log.head(300), "32x1", preset="queue", steps=1, seed=3, guard_s=0.0).policy(seed=2),
     )
     assert guarded.max() < free.jobs["wait_s"].max()
 
 
-def test_by_the_command(log: escala.Workload, agent: escala.Agent, tmp_path: Path) -> None:
+def test_by_the_command(log: escala.Workload, agent: escala.Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judged once: the table is of the figures of the document."""
+    judged: list[weeks.Weekly] = []
+
+    def once(*given: Any, **named: Any) -> Any:
+        if not judged:
+            judged.append(evaluate_weeks(*given, **named))
+        return judged[0]
+
+    monkeypatch.setattr(weeks, "evaluate_weeks", once)
     agent.save(tmp_path / "agent")
     escala.workload.write_swf(log, tmp_path / "log.swf")
     asked = ["evaluate", str(tmp_path / "agent"), str(tmp_path / "log.swf"), "--window", "weeks", "--after", "10", "--runs", "1"]

@@ -15,8 +15,7 @@ from escala.errors import EscalaError
 
 def main(array: str, folder: str, program: str) -> None:
     """Do this task's share of the command. What keeps it from beginning is told of every piece."""
-    with asked_in(array) as (text, done, tell):
-        words, turn, keys = json.loads(text)
+    with asked_in(array, json.loads) as ((words, turn, keys), done, tell):
         left = [key for key in keys if key not in done]
         elsewhere = partial(there.there, folder=folder, program=program)
         told = elsewhere(None, job=lambda _: {})  # in the folder of the command from here on

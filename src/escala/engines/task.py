@@ -20,8 +20,7 @@ from escala.engines.on_slurm import ASKED, BEGUN, FOUND
 
 def do(read: Read, array: str, folder: str, program: str) -> None:
     """Do what this task was asked. read: of its file."""
-    with asked_in(array) as (text, done, tell):
-        asked, pieces = read(text)
+    with asked_in(array, read) as ((asked, pieces), done, tell):
         job = partial(there.there, job=asked, folder=folder, program=program)
         for piece, told in pool.each([piece for piece in pieces if asked.key(piece) not in done], processors(), job):
             tell(asked.key(piece), told)
@@ -33,10 +32,11 @@ def processors() -> int:
 
 
 @contextmanager
-def asked_in(array: str) -> Iterator[tuple[str, set[str], Callable[[str, dict[str, Any]], None]]]:
-    """What this task was asked, as text; the keys of what it has found before; and what to tell what it finds, a line each."""
+def asked_in(array: str, read: Callable[[str], Any]) -> Iterator[tuple[Any, set[str], Callable[[str, dict[str, Any]], None]]]:
+    """What this task was asked, as it is read of its text, before it counts as begun; the keys of what it has found before; and what to
+    tell what it finds, a line each."""
     place, number = Path(array), os.environ["SLURM_ARRAY_TASK_ID"]
-    text = (place / f"{number}.{ASKED}").read_text()
+    asked = read((place / f"{number}.{ASKED}").read_text())
     path = place / f"{number}.{FOUND}"
     data = path.read_bytes() if path.exists() else b""
     whole = data[: data.rfind(b"\n") + 1]
@@ -48,4 +48,4 @@ def asked_in(array: str) -> Iterator[tuple[str, set[str], Callable[[str, dict[st
         def tell(key: str, told: dict[str, Any]) -> None:
             file.write(line_of(key, told))
 
-        yield text, done, tell
+        yield asked, done, tell
