@@ -141,7 +141,7 @@ def test_exact_of_rounded_times_is_the_optimum(monkeypatch: pytest.MonkeyPatch) 
         assert result.found == pytest.approx(float(best), rel=0.05) and result.lower == pytest.approx(float(best), rel=0.25)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_exact_goes_on_in_ticks_that_solvers_take() -> None:
     """Twelve jobs in two bursts half a year apart: in ticks of 0.1 ms the solvers prove nothing, in ticks of 100 seconds nearly all."""
     pytest.importorskip("ortools")

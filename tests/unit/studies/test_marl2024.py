@@ -18,7 +18,7 @@ from escala.studies.marl2024 import recipe, report
 from escala.studies.marl2024.claims import chosen, claims_of
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.learn
 def test_smoke_writes_claims_tables_and_figures(tmp_path: Path) -> None:
     found = recipe.run("smoke", tmp_path, jobs=1)
