@@ -51,6 +51,65 @@ print(np.allclose(one, np.eye(4)))
     assert outcome.stdout.split() == ["False", "True"], outcome.stderr
 
 
+def test_what_a_process_translated_serves_other_callers_in_others(tmp_path: Path) -> None:
+    """A function that compiled code calls is kept as it was translated: another process translates the new caller alone, and gets the same
+    results and errors."""
+    (tmp_path / "parts.py").write_text("""
+from escala.compile import compiled, lean
+
+@lean
+def low(a, i):
+    if i < 0:
+        raise ValueError("below 0")
+    return a[i]
+
+@lean
+def middle(a, i):
+    return low(a, i) + max(i, 1)
+
+@compiled
+def one(a, i):
+    return middle(a, i)
+
+@compiled
+def other(a, i):
+    return 2 * middle(a, i)
+""")
+    code = """
+import sys
+import numpy as np
+from numba.core import event
+import parts
+
+translated = []
+
+class Seen(event.Listener):
+    def on_start(self, event):
+        translated.append(event.data["dispatcher"].py_func.__name__)
+    def on_end(self, event):
+        pass
+
+event.register("numba:compile", Seen())
+called = getattr(parts, sys.argv[1])
+found = [called(np.arange(3), 2)]
+try:
+    called(np.arange(3), -1)
+except ValueError as error:
+    found.append(str(error))
+print(found, [name for name in translated if name in ("low", "middle", "one", "other")])
+"""
+    environment = {**os.environ, "ESCALA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+
+    def told(name: str) -> str:
+        done = subprocess.run([sys.executable, "-c", code, name], capture_output=True, text=True, timeout=300, env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    assert told("one") == "[4, 'below 0'] ['one', 'middle', 'low']"
+    assert told("other") == "[8, 'below 0'] ['other']"
+    assert told("one") == "[4, 'below 0'] []"
+
+
 def test_a_thread_waits_for_what_another_one_is_loading() -> None:
     """The first calls of all, in two threads: what reads machine code is half made for a while."""
     code = """
