@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-LINE = "compiling (once, up to about 40 s; with Slurm's rules some minutes)"
+LINE = "compiling (once, up to about 30 s; with Slurm's rules some two minutes)"
 
 _watchers: list[Callable[[], Any]] = []
 
