@@ -15,11 +15,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from escala.compile.sources import source_hash
+from escala.compile.turns import turn
 
 if TYPE_CHECKING:
     from escala.compile.machine import Machine
@@ -119,24 +121,36 @@ class Compiled:
             self._calls = 0  # Numba's from now on
             return self._translated(arguments)
         if kind not in self._machines:
-            self._machines[kind] = machine.load(self._folders(), self.__name__, kind)
-            if self._machines[kind] is None:
-                return self._translated(arguments, kind)
+            found = machine.load(self._folders(), self.__name__, kind)
+            if found is None:
+                found = self._in_turn(arguments, kind)
+            self._machines[kind] = found
         ready = self._machines[kind]
         if ready is None:
             return self.dispatcher()(*arguments)
         self._ready[told] = ready
         return ready(words)
 
-    def _translated(self, arguments: tuple[Any, ...], kind: Any = None) -> Any:
-        """Call by Numba, for the first time; for arguments of a kind that machine code can be kept for, keep it."""
+    def turn(self) -> AbstractContextManager[None]:
+        """For one process at a time: the others find what it kept."""
+        return turn(self.folder(), self.__name__, _wait)
+
+    def _in_turn(self, arguments: tuple[Any, ...], kind: Any) -> Machine | None:
+        """Machine code that another process has made by the time this one's turn comes; None: this one has translated the function."""
+        with self.turn():
+            found = _machine.load(self._folders(), self.__name__, kind)
+            if found is None:
+                from escala.compile import translation
+
+                translation.keep(self, arguments, kind)
+        return found
+
+    def _translated(self, arguments: tuple[Any, ...]) -> Any:
+        """Call by Numba, for the first time."""
         from escala.compile import translation
 
         translation.make_ready()
-        result = self.dispatcher()(*arguments)
-        if kind is not None:
-            translation.keep(self, arguments, kind)
-        return result
+        return self.dispatcher()(*arguments)
 
 
 def compiled(function: F) -> F:
@@ -202,8 +216,14 @@ def _whole_machine() -> Any:
 _told: list[Callable[[], None]] = []
 
 
+def _wait() -> None:
+    """Another process compiles what this one needs."""
+    for begun in _told:
+        begun()
+
+
 def when_compiling(begun: Callable[[], None]) -> None:
-    """From now on `begun` is called whenever code is compiled that is not in the cache."""
+    """From now on `begun` is called whenever code is compiled that is not in the cache, here or by another process that is waited for."""
     _told.append(begun)
     if "escala.compile.translation" in sys.modules:
         sys.modules["escala.compile.translation"].tell(begun)

@@ -71,7 +71,15 @@ def _options(code: front.Compiled) -> dict[str, Any]:
 def dispatcher_of(code: front.Compiled) -> Any:
     """Numba's dispatcher of a function, for who calls it from Python."""
     options = {**_options(code), "pipeline_class": whole.ENTRY}
-    return _one_specialisation(numba.njit(**options)(code.function))
+    dispatcher = _one_specialisation(numba.njit(**options)(code.function))
+    load = dispatcher.compile
+
+    def in_turn(signature: Any) -> Any:
+        with code.turn():
+            return load(signature)
+
+    dispatcher.compile = in_turn
+    return dispatcher
 
 
 def inner_of(code: front.Compiled) -> Any:
@@ -95,9 +103,12 @@ def type_of(made: Any) -> Any:
 
 
 def keep(code: front.Compiled, arguments: tuple[Any, ...], kind: machine.Kind) -> None:
-    """Keep the machine code of a function that was just called, where it needs nothing of Numba's while it runs."""
+    """Translate a function, and keep its machine code where that needs nothing of Numba's while it runs."""
+    make_ready()
     folder, dispatcher = code.folder(), code.dispatcher()
-    found = dispatcher.overloads.get(tuple(dispatcher.typeof_pyval(a) for a in arguments)) if folder is not None else None
+    given = tuple(dispatcher.typeof_pyval(a) for a in arguments)
+    dispatcher.compile(given)
+    found = dispatcher.overloads.get(given)
     if found is None or folder is None:
         return
     returned = found.signature.return_type
