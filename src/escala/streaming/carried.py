@@ -47,7 +47,7 @@ def state_of(simulation: Simulation) -> Carried:
     now, s = standing(w), w.s[0, 0]
     rows = np.union1d([0], now.rows)
     now.jobs["row"] = np.searchsorted(rows, now.rows)
-    for name in ("submit", "walltime", "cores"):
+    for name in ("submit", "walltime", "cores", "single"):
         now.jobs[name] = w.job[0, now.rows][name]
     table = simulation.workloads[0].jobs[simulation.admitted[0].rows[rows]]
     counts = {name: int(s[name]) for name in COUNTED}
@@ -59,8 +59,10 @@ def go_on(simulation: Simulation, carried: Carried) -> None:
     truth, users = carried.truth, simulation.world.job[0, : len(carried.truth)]["user"]
     truth["user"] = users  # numbered by each window anew
     carried.jobs["user"] = users[carried.jobs["row"]]
+    room = simulation.world.room[0].copy()
     while resume(simulation.table, 0, carried.now_us, carried.jobs, carried.nodes, carried.placed, truth, True) != 0:
         simulation.grow(0)
+        simulation.world.room[0] = room  # of which the jobs take their demands anew
     s, ledger = simulation.world.s[0, 0], simulation.world.ledger[0]
     for name, value in carried.counts.items():
         s[name] = value

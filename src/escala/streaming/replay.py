@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from escala.admit import refuse_late
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
-from escala.metrics.recorded import means_beside
+from escala.metrics.recorded import RECORDED, means_beside
 from escala.options import Options, Plan, with_options
 from escala.platform import Platform, read_platform
 from escala.policies.run import check_power, pair
@@ -128,6 +128,7 @@ class _Window:
         self.cleaning: dict[str, int] = {}
         self.carried: Carried | None = None
         self.about: dict[str, Any] = {}
+        self.window_us = 0, 0  # first arrival to last finish
         self.totals = pl.DataFrame()
 
     def take(self, piece: Workload, following_s: float | None) -> pl.DataFrame:
@@ -147,7 +148,8 @@ class _Window:
         stop = simulation.advance(0, before)
         if following_s is None and stop != codes.DONE:
             raise EscalaError(f"stream: jobs wait and nothing will ever happen again under {self.scheduler} + {self.shutdown}")
-        self.carried = state_of(simulation)
+        if len(simulation.admitted[0].rows):  # else every job so far is too large for the machine
+            self.carried = state_of(simulation)
         self.most = max(self.most, len(piece))
         del simulation.predictors  # they know the simulation too: without them its tables are freed now, not some time
         return self._left(simulation, ahead - len(carried.jobs) if carried is not None else 0)
@@ -157,19 +159,19 @@ class _Window:
         self.jobs += len(piece)
         for rule, count in piece.cleaning.items():
             self.cleaning[rule] = self.cleaning.get(rule, 0) + count
-        if not self.about:
-            first_s = float(piece.jobs["submit_s"][0])
-            self.about = {"name": piece.name, "source": piece.source, "first_s": first_s}
+        self.about = self.about or {"name": piece.name, "source": piece.source}
 
     def _left(self, simulation: Simulation, told_before: int) -> pl.DataFrame:
         """The rows that are told now. told_before: rows in front that were told with an earlier window."""
-        table = simulation.result().jobs[told_before:]
+        jobs = simulation.workloads[0].jobs  # later ones may have waits of the log's own, if these have none
+        own = jobs["wait_s"].alias(RECORDED), jobs["queue"]
+        table = simulation.result().jobs.with_columns(own)[told_before:]
         left = table.filter(pl.col("state").is_in((*ENDED, "REJECTED")))
         self.ended += left.height
-        first, last = self.about["first_s"], self.carried.counts["last_finish"] / SECOND  # type: ignore[union-attr]
-        self.about["window"] = {"start_s": first, "end_s": max(last, first)}
-        window = round(first * SECOND), round(max(last, first) * SECOND)
-        self.totals = totals_of(simulation.world, 0, self.machine, window)
+        if self.carried is not None:
+            first = int(self.carried.truth["submit"][0])
+            self.window_us = first, max(self.carried.counts["last_finish"], first)
+        self.totals = totals_of(simulation.world, 0, self.machine, self.window_us)
         return left
 
 
@@ -190,17 +192,27 @@ def check_plan(plan: Plan, scheduler: str, shutdown: str) -> None:
         raise EscalaError(f"stream: {shutdown} looks at more than the jobs in a window: use never or timeout:SECONDS")
 
 
+def _together(tables: Sequence[Path], without: Sequence[str]) -> pl.LazyFrame:
+    """The tables as one, without these columns. Of limits not every table tells: where one does not, its jobs have them."""
+    limited = any("limited" in pl.read_parquet_schema(table) for table in tables)
+    parts = [pl.scan_parquet(table).drop(without) for table in tables]
+    if limited:
+        parts = [part if "limited" in part.collect_schema() else part.with_columns(limited=pl.lit(True)) for part in parts]
+    columns = parts[0].collect_schema().names()
+    return pl.concat([part.select(columns) for part in parts])
+
+
 def _finish(window: _Window, folder: Path, parts: Path) -> Streamed:
     """The tables as one, the figures, and what was run."""
-    machine, span = window.machine, window.about.pop("window")
+    machine, (start, end) = window.machine, window.window_us
+    span = {"start_s": start / SECOND, "end_s": end / SECOND}
     tables = sorted(parts.iterdir())
     summary = summary_of(tables, window.totals, machine, span)
     recorded = means_beside(pl.read_parquet(part) for part in tables)
-    pl.scan_parquet(tables).sink_parquet(folder / "jobs.parquet")
+    _together(tables, [] if recorded else [RECORDED, "queue"]).sink_parquet(folder / "jobs.parquet")
     for part in tables:
         part.unlink()
     parts.rmdir()
-    window.about.pop("first_s")
     manifest = {
         "format": FORMAT,
         "workload": {**window.about, "jobs": window.jobs, "cleaning": window.cleaning, "read_as": {}, "ignored": {}, "sha256": ""},

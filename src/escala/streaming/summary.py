@@ -42,7 +42,7 @@ def summary_of(parts: Sequence[Path], totals: pl.DataFrame, machine: Platform, w
         out[f"mean_{name}"] = sums[name] / count if count else float("nan")
         out |= {f"{statistic}_{name}": value for statistic, value in _percentiles(parts, name, count).items()}
     span = window["end_s"] - window["start_s"]
-    out["makespan_s"] = out["window_s"] = span
+    out |= {"makespan_s": span if count else float("nan"), "window_s": span}
     out["utilisation"] = work / (machine.total_cores * span) if span > 0.0 else float("nan")
     out |= energy_of(totals, span)
     return out | {"nodes": machine.n_nodes, "cores": machine.total_cores}

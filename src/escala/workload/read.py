@@ -108,7 +108,7 @@ def read_workload(
         beside = _beside(rules, shift, name, max_cores, shapes or None)
         workload = Workload.from_jobs(
             kept.drop(said_nothing(kept)),
-            name=name or _stem(where),
+            name=name or stem(where),
             max_cores=max_cores or found.max_cores,
             source=f"{file_name(where)}: {found.note}",
             cleaning=counts,
@@ -171,14 +171,12 @@ def _refuse_touched(path: Path, counts: Mapping[str, int], firsts: Mapping[str, 
 
 
 def _swf(path: Path, options: dict[str, Any]) -> Found:
-    from escala.workload.swf import header_number, origin, read_swf
+    from escala.workload.swf import header_number, note_of, origin, read_swf
 
     log = read_swf(path, **options)
     size = header_number(log.header, "MaxProcs", "MaxNodes")
-    facts = [value for key in ("Version", "Computer", "Installation") for value in log.header.get(key, [])[:1] if value]
-    note = ", ".join(["SWF", *facts])
     most = int(min(size, 1e300)) if size and size > 0 else None
-    return Found(log.frame, log.counts, True, note, lambda first_s: origin(log.header, first_s), most, log.firsts)
+    return Found(log.frame, log.counts, True, note_of(log.header), lambda first_s: origin(log.header, first_s), most, log.firsts)
 
 
 def _batsim(path: Path, options: dict[str, Any]) -> Found:
@@ -307,7 +305,7 @@ def _detect_lines(data: list[str], path: Path, columns: Columns) -> str:
     )
 
 
-def _stem(path: Path) -> str:
+def stem(path: Path) -> str:
     """The name of the file without the endings that say what it is."""
     stem = file_name(path)
     while stem.endswith(SUFFIXES):

@@ -114,6 +114,11 @@ def header_number(header: dict[str, list[str]], *names: str) -> float | None:
     return None
 
 
+def note_of(header: dict[str, list[str]]) -> str:
+    """What the file is, in words."""
+    return ", ".join(["SWF", *(value for key in ("Version", "Computer", "Installation") for value in header.get(key, [])[:1] if value)])
+
+
 def origin(header: dict[str, list[str]], first_submit_s: float) -> float:
     """Unix time (where the log allows) of the submission that becomes time 0; the log's own first time otherwise."""
     if first_submit_s >= ABSOLUTE_FROM_S:

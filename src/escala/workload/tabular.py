@@ -58,7 +58,7 @@ def read_table(
     if layout.name == ALIBABA:
         frame, counts, firsts = alibaba_jobs(table, keep)
         return TabularLog(frame, counts, True, ALIBABA, firsts)
-    return TabularLog(keep(_records(table, layout, units or {}, unit, path)), {}, layout.shift, layout.name)
+    return TabularLog(keep(records(table, layout, units or {}, unit, path)), {}, layout.shift, layout.name)
 
 
 def read_pack(path: str | Path, unit: str, rules: CleaningRules | None = None) -> dict[tuple[str, str], Workload]:
@@ -77,7 +77,7 @@ def _packs(where: Path, unit: str, rules: CleaningRules) -> dict[tuple[str, str]
     table = load_table(where)
     if not PACK.fits(set(table.columns)):
         raise EscalaError(f"{where}: not a pack of days (set, file, id, subtime, res, walltime, runtime, ...): use read_workload")
-    frame = _records(table, PACK, {}, unit, where).with_columns(table["set", "file"].cast(pl.String))
+    frame = records(table, PACK, {}, unit, where).with_columns(table["set", "file"].cast(pl.String))
     packs = {}
     for key, part in frame.partition_by("set", "file", maintain_order=True, as_dict=True).items():
         kept, counts, firsts = clean(part.drop("set", "file", *(name for name in COLUMNS if name in part.columns)), rules)
@@ -183,7 +183,7 @@ def _one_workload(table: pl.DataFrame, layout: Layout, path: Path) -> None:
         raise EscalaError(f"{path}: holds {keys.height} workloads: choose one with select={{{example}}} ({flags}){other}")
 
 
-def _records(table: pl.DataFrame, layout: Layout, units: Mapping[str, float | str], unit: str | None, path: Path) -> pl.DataFrame:
+def records(table: pl.DataFrame, layout: Layout, units: Mapping[str, float | str], unit: str | None, path: Path) -> pl.DataFrame:
     """The fields of the layout, in SI units and the types of the schema."""
     if layout.unit_needed and unit is None and not units:
         raise EscalaError(

@@ -61,7 +61,7 @@ def test_pieces_keep_what_one_instant_submits_together(tmp_path: Path) -> None:
     jobs = pl.DataFrame({"submit_s": [5.0, 6.0, 6.0, 6.0, 6.0, 9.0, 9.0], "runtime_s": [1.0] * 7, "cores": [1] * 7})
     jobs.write_parquet(tmp_path / "log.parquet")
     pieces = [piece.jobs["submit_s"].to_list() for piece in read_pieces(tmp_path / "log.parquet", jobs=2)]
-    assert pieces == [[0.0], [1.0] * 4, [4.0, 4.0]]
+    assert pieces == [[5.0], [6.0] * 4, [9.0, 9.0]]
 
 
 def test_jobs_that_fit_no_platform_may_be_dropped(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_what_a_window_cannot_know_is_refused(asked: dict[str, object], message:
 def test_a_log_that_is_not_sorted_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     jobs = pl.DataFrame({"submit_s": [0.0, 50.0, 60.0, 70.0, 1.0, 80.0], "runtime_s": [9.0] * 6, "cores": [1] * 6})
     jobs.write_parquet(tmp_path / "log.parquet")
-    with pytest.raises(EscalaError, match="is submitted before jobs of an earlier piece: sort the log"):
+    with pytest.raises(EscalaError, match="is not submitted after the jobs of an earlier piece: sort the log"):
         stream(tmp_path / "log.parquet", "1x4", jobs=2, out=tmp_path / "out")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log.parquet"]
     with pytest.raises(EscalaError, match="in pieces SWF and Parquet are read"):
