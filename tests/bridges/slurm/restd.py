@@ -64,4 +64,6 @@ def _serve(here: socket.socket, api: str, answer: Answer, asked: list[str]) -> N
             told = answer(last) if version == api else (404, b"Unable find requested URL")
             status, body = told or (200, b'{"jobs": [')
             length = len(body) + (0 if told else 1000)
-            there.sendall(f"HTTP/1.1 {status} x\r\nContent-Length: {length}\r\nContent-Type: application/json\r\n\r\n".encode() + body)
+            head = [f"HTTP/1.1 {status} x", f"Content-Length: {length}", "Content-Type: application/json"]
+            head += ["Connection: Close"] * (status != 200)  # as the real one says
+            there.sendall("\r\n".join([*head, "", ""]).encode() + body)

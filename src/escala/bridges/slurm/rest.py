@@ -56,6 +56,8 @@ class Rest:
             heard += piece
             if len(heard) > MOST_BYTES:
                 raise Failed(f"slurmrestd: an answer of more than {MOST_BYTES >> 20} MiB")
+            if answer.isclosed():  # Python 3.13 and later close the socket with the last piece
+                break
             there.settimeout(max(end - time.monotonic(), 1e-3))
         if answer.length:
             raise Failed("slurmrestd: half an answer: it is not used")
