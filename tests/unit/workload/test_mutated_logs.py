@@ -13,7 +13,7 @@ import escala.workload.read as read
 from escala.errors import EscalaError
 from escala.workload import read_workload
 from tests.attacks import mutations
-from tests.attacks.mutations import LOGS
+from tests.attacks.undamaged import FILES, LOGS
 
 
 def attempt(path: Path, unit: str | None) -> None:
@@ -35,7 +35,7 @@ def test_damaged_files() -> None:
     """500 of the inputs of `python -m tests.attacks.mutations`, which `make fuzz` reads 10 000 of."""
     found = mutations.tried(500)
     assert found["finds"] == [] and found["held"] == 500
-    assert len(found["files"]) == 2 * len(mutations.FILES) and found["outcomes"]["read"] > 50
+    assert len(found["files"]) == 2 * len(FILES) and found["outcomes"]["read"] > 50
 
 
 CHILD = """
