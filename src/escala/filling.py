@@ -18,20 +18,18 @@ ROUNDING = 1e-13
 """What sums of a few terms lose, of the sum of their sizes."""
 
 
-def fill_orders(w: World, i: int, plan: Plan, rows: NDArray[np.int64], machine: int, **found: Any) -> None:
-    """The orders of the queue in simulation i, whose jobs are filled in. rows [jobs]: their places in the workload; machine: its cores.
+def fill_orders(w: World, i: int, plan: Plan, rows: NDArray[np.int64] | slice, n: int, machine: int, **found: Any) -> None:
+    """The orders of the queue in simulation i, whose n jobs are filled in. rows [jobs]: their places in the workload; machine: its cores.
     found: keys, fixed and terms where they are others than the plan's."""
-    n = len(rows)
-    keys, fixed, linear = (found.get(name, getattr(plan, name)) for name in ("keys", "fixed", "terms"))
+    keys, fixed, linear = found.get("keys", plan.keys), found.get("fixed", plan.fixed), found.get("terms", plan.terms)
     if w.order.shape[2] > 0:
         places = np.arange(n)
-        order = places if keys is None else np.argsort(keys[rows], kind="stable")
+        order = places if keys is None else keys[rows].argsort(kind="stable")
         front = n * plan.has_front
-        by_rank, by_row = w.order[i]
         if front:
-            by_rank[:front] = places
-        by_rank[front : front + n] = order
-        by_row[order] = places + front if front else places
+            w.order[i, 0, :front] = places
+        w.order[i, 0, front : front + n] = order
+        w.order[i, 1, order] = places + front if front else places
     for k, numbers in enumerate(fixed):
         if numbers is not None:
             w.fixed[i, k, :n] = np.unique(numbers[rows], return_inverse=True)[1]

@@ -210,7 +210,7 @@ class Simulation:
         for k, kind in enumerate(self.kinds):
             if f"demand_{kind}" in jobs.columns:
                 w.demand[i, :n, k] = jobs[f"demand_{kind}"].to_numpy()[admitted.rows]
-        fill_orders(w, i, plan, admitted.rows, self.platform.total_cores)
+        fill_orders(w, i, plan, admitted.rows, n, self.platform.total_cores)
 
     def advance(self, i: int = 0, until_s: float | None = None) -> int:
         """Run simulation i until it stops; a stop code of `escala.kernel.codes`. With `until_s` also once everything up to then has

@@ -1,8 +1,8 @@
 """Machine code of functions that are called from Python, kept in files and loaded without Numba.
 
 Numba writes, for each function and kinds of arguments, an object file in which all callees are contained. It is kept beside Numba's own
-cache where the function runs alone: no Python object, no memory of Numba's, no exception. Arguments are arrays and plain numbers, passed
-word by word as Numba's own caller does.
+cache where the function runs alone: no Python object, no memory of Numba's, no exception. Arguments are arrays and plain numbers. A few
+instructions before the function look into numpy's arrays as any extension does, so that a call costs little.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import functools
 import hashlib
 import json
 import os
+import struct
 import sys
 import threading
 import zlib
@@ -29,34 +30,40 @@ FAMILIES = {"x86-64-v3": "avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe popcnt sse
 """Processors by name, and what each of them can."""
 
 _C_ORDER, _F_ORDER, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400  # bits of `ndarray.flags.num`
-_FORMAT = 1
+_FORMAT = 2
 _LOCK = threading.Lock()
 _NUMBERS = {int: "i", np.int64: "i", bool: "b", np.bool_: "b", float: "f", np.float64: "f"}
-_WORDS = {"i": ctypes.c_int64, "b": ctypes.c_int64, "f": ctypes.c_double}
+_FORMS = {"i": "q", "b": "?7x", "f": "d"}  # of a word, for `struct`
+_DIMENSIONS, _STRIDES = 16, 24  # bytes behind the address of an array's items, where those of shape and strides stand
 _at = ctypes.c_size_t.from_address
 
 
-def _address() -> int:
-    """Where in an array's object the address of its items stands, behind what every object has; 0: not there. Asked through
-    `ndarray.ctypes` it takes as long as many a function that is called."""
-    place, some = object.__basicsize__, (np.zeros(3), np.zeros((2, 2), np.int8)[1:], np.zeros(1, [("a", "i8"), ("b", "f8")])["b"])
-    known = sys.implementation.name == "cpython" and all(_at(id(one) + place).value == one.ctypes.data for one in some)
-    return place if known else 0
+def _behind() -> int:
+    """Where in an array's object the address of its items stands, behind what every object has, and with it all that numpy's own macros
+    read there; 0: not as they do."""
+    place = object.__basicsize__
+
+    def known(one: Any) -> bool:
+        here = id(one) + place
+        shape, strides = (tuple(_at(_at(here + where).value + 8 * k).value for k in range(one.ndim)) for where in (_DIMENSIONS, _STRIDES))
+        return bool(_at(here).value == one.ctypes.data and shape == one.shape and strides == one.strides)
+
+    some = (np.zeros(3), np.zeros((2, 2), np.int8)[1:], np.zeros((3, 5)).T, np.zeros(1, [("a", "i8"), ("b", "f8")])["b"])
+    return place if sys.implementation.name == "cpython" and ctypes.sizeof(ctypes.c_void_p) == 8 and all(map(known, some)) else 0
 
 
-_ADDRESS = _address()
+_BEHIND = _behind()
 
 
 def words_of(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
-    """What tells arguments of one kind from others at each call, in less time than their kinds; and the words that code is called with."""
+    """What tells arguments of one kind from others at each call, in less time than their kinds; and the words that code is called with:
+    numbers, and of an array where its object has the address of its items."""
     told: list[Any] = []
     words: list[Any] = []
     for value in arguments:
-        if type(value) is np.ndarray:  # reference counts (none), items, bytes an item, address, shape, strides
-            shape = value.shape
-            told += (value.dtype, value.flags.num, len(shape))
-            address = _at(id(value) + _ADDRESS).value if _ADDRESS else value.ctypes.data
-            words += (None, None, value.size, value.itemsize, address, *shape, *value.strides)
+        if type(value) is np.ndarray:
+            told += (value.dtype, value.flags.num, value.ndim)
+            words.append(id(value) + _BEHIND)
         else:
             told.append(type(value))
             words.append(value)
@@ -64,8 +71,10 @@ def words_of(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
 
 
 def kind_of(arguments: tuple[Any, ...]) -> Kind | None:
-    """The kinds of arguments; None where one is neither an array nor a plain number."""
+    """The kinds of arguments; None where one is neither an array nor a plain number, or arrays are not as expected."""
     kinds = []
+    if not _BEHIND:
+        return None
     for value in arguments:
         known = _NUMBERS.get(type(value))
         if known is None:
@@ -136,19 +145,16 @@ class Machine:
 
     def __init__(self, engine: Any, address: int, kind: Kind, result: str) -> None:
         self._engine, self._result = engine, result
-        words: list[Any] = []
-        for part in kind:
-            words += [_WORDS[part]] if part in _WORDS else [ctypes.c_void_p] * (5 + 2 * int(part[1]))
-        self._code = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *words)(address)
-
+        self._packed = struct.Struct("".join(_FORMS.get(part, "q") for part in kind)).pack
+        self._code = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(address)
         self._results = ctypes.c_double if result == "f" else ctypes.c_int64 * max(len(result), 1)
         self._raised = ctypes.c_void_p()  # no code that is kept raises
         self._where = ctypes.addressof(self._raised)
 
     def __call__(self, words: list[Any]) -> Any:
-        """words: the arguments, as `words_of` gives them."""
+        """words: the arguments, as `words_of` gives them; arrays have to live until it returns."""
         result: Any = self._results()
-        status = self._code(ctypes.addressof(result), self._where, *words)
+        status = self._code(ctypes.addressof(result), self._where, self._packed(*words))
         if status not in (0, -2):  # -2: it returned None
             raise RuntimeError(f"compiled code ended with status {status}")
         if self._result == "f":
@@ -181,14 +187,60 @@ def _loaded(code: bytes, kind: Kind, symbol: str, result: str) -> Machine:
         return Machine(engine, engine.get_function_address(symbol), kind, result)
 
 
-def keep(folder: Path, name: str, kind: Kind, module: Any, symbol: str, result: str) -> None:
+def _unpacked(module: Any, symbol: str, kind: Kind, item_bytes: list[int]) -> Any:
+    """LLVM's form of `symbol.words`, which calls a function of a module with what `Machine` packs: of arrays no reference counts, how many
+    items, bytes an item, where they are, shape and strides. item_bytes: of each argument that is an array."""
+    expected = [str(one.type) for one in module.get_function(symbol).arguments]
+    lines: list[str] = []
+
+    def line(what: str) -> str:
+        lines.append(f"%v{len(lines)} = {what}")
+        return f"%v{len(lines) - 1}"
+
+    def read(where: str, offset: int, of: str = "i64") -> str:
+        at = line(f"inttoptr i64 {line(f'add i64 {where}, {offset}')} to ptr")
+        return line(f"load {of}, ptr {at}")
+
+    def put(value: str) -> None:
+        """The next argument, from a word."""
+        wanted = expected[len(given)]
+        given.append(value if wanted == "i64" else line(f"{'trunc' if wanted.startswith('i') else 'inttoptr'} i64 {value} to {wanted}"))
+
+    given = [line(f"inttoptr i64 {name} to {wanted}") for name, wanted in zip(("%result", "%raised"), expected, strict=False)]
+    for k, part in enumerate(kind):
+        if part == "f":
+            given.append(read("%words", 8 * k, "double"))
+            continue
+        word = read("%words", 8 * k)
+        if part in _NUMBERS.values():
+            put(word)
+            continue
+        sizes, steps = read(word, _DIMENSIONS), read(word, _STRIDES)
+        shape, strides = ([read(where, 8 * d) for d in range(int(part[1]))] for where in (sizes, steps))
+        items = functools.reduce(lambda a, b: line(f"mul i64 {a}, {b}"), shape, "1")
+        for value in ("0", "0", items, str(item_bytes[k]), read(word, 0), *shape, *strides):
+            put(value)
+    passed = ", ".join(f"{wanted} {value}" for wanted, value in zip(expected, given, strict=True))
+    lines.append(f'%status = call i32 @"{symbol}"({passed})')
+    body = "\n  ".join(lines)
+    text = (
+        f'declare i32 @"{symbol}"({", ".join(expected)})\ndefine i32 @"{symbol}.words"(i64 %result, i64 %raised, i64 %words) {{\n  {body}\n'
+    )
+    made = _llvm().parse_assembly(f"{text}  ret i32 %status\n}}\n")
+    made.triple, made.data_layout = module.triple, module.data_layout
+    return made
+
+
+def keep(folder: Path, name: str, kind: Kind, item_bytes: list[int], module: Any, symbol: str, result: str) -> None:
     """Keep the machine code of a function, if it runs alone. module: LLVM's form of it and of its callees, which is not changed; symbol:
-    its name there; result: "", f, b, or an i for each number returned."""
+    its name there; item_bytes: of each argument that is an array; result: "", f, b, or an i for each number returned."""
     llvm = _llvm()
     passes: Any = getattr(llvm, "create_new_module_pass_manager", lambda: None)()
     if not hasattr(passes, "add_global_dead_code_eliminate_pass"):
         return  # an older LLVM
     module, target = module.clone(), _target()
+    module.link_in(_unpacked(module, symbol, kind, item_bytes))
+    symbol = f"{symbol}.words"
     for part in (*module.functions, *module.global_variables):
         if not part.is_declaration:
             part.linkage = llvm.Linkage.external if part.name == symbol else llvm.Linkage.internal

@@ -118,7 +118,8 @@ def keep(code: front.Compiled, arguments: tuple[Any, ...], kind: machine.Kind) -
     if result is None:
         return
     module = found.library._get_module_for_linking()
-    machine.keep(folder, code.__name__, kind, module, found.fndesc.llvm_func_name, result)
+    item_bytes = [getattr(one, "itemsize", 0) for one in arguments]
+    machine.keep(folder, code.__name__, kind, item_bytes, module, found.fndesc.llvm_func_name, result)
 
 
 class _Begun(event.Listener):

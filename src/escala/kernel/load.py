@@ -47,6 +47,9 @@ NODES = np.dtype([("since", "i8"), ("done", "i8"), ("power", "i8"), ("gone", "i8
 PLACED = np.dtype(
     [("job", "i8"), ("low", "i8"), ("high", "i8"), ("per", "i8")]
 )  # `per` cores on each of the nodes, those of a job together
+NOW, TICK, GIVEN, FRONT = 0, 1, 2, 3
+"""The instant and the next periodic decision, us; 1 where nodes may be given that are not on; 1 where jobs that have waited a guard have
+ranks of their own."""
 
 
 @lean
@@ -69,6 +72,23 @@ def load(table: Any, i: int, now: int, jobs: Any, nodes: Any, placed: Any, deman
     next_due(w)
     w.s[0].grow = needs_space(w)
     return w.s[0].grow, wrong
+
+
+@lean
+def load_carried(table: Any, i: int, carried: Any, jobs: Any, nodes: Any, placed: Any, demand: Any, where: Any) -> tuple[int, int]:
+    """As `load`, of as many rows as `where` has. carried: int64 [4], by NOW, TICK, GIVEN and FRONT."""
+    w = one(table, i)
+    s, o = w.s[0], w.o[0]
+    now, tick = carried[NOW], carried[TICK]
+    o.n_jobs = where.shape[0]
+    o.n_ranks = where.shape[0] * (1 + carried[FRONT])
+    o.given = carried[GIVEN]
+    s.n_ended = 0
+    s.ticked = o.period_us > 0 and tick <= now
+    s.tick_us = codes.NEVER_US
+    if o.period_us > 0:
+        s.tick_us = (now // o.period_us + 1) * o.period_us if tick <= now else tick
+    return load(table, i, now, jobs, nodes, placed, demand, where)
 
 
 @lean
@@ -316,68 +336,3 @@ def await_holds(table: Any, i: int) -> None:
         if hold_end(w, j) > s.now:
             s.n_timers = push(w.heaps[HEAP_TIMERS], s.n_timers, hold_end(w, j), j)
         j = np.int64(w.run[j].next)
-
-
-@lean
-def changes(table: Any, i: int, jobs: Any, nodes: Any, found: Any) -> tuple[int, int, int]:
-    """What the decision of simulation `i` has changed, as loaded from `jobs` and `nodes`.
-
-    Fills `found`, int64 of 4 a job, 3 a chunk and 2 a node: for each job that was given cores its place in `jobs`, the first of its chunks,
-    whether it waits for nodes, the number of its chunks, and low node, high node and cores on each of these; then node and new power state
-    of each that was switched. Returns the number of starts, how much is filled, and when the policies want to be asked again, us.
-    """
-    w = one(table, i)
-    n_started = 0
-    at = 0
-    for k in range(jobs.shape[0]):
-        j = jobs[k].row
-        state = w.run[j].state
-        if jobs[k].state != codes.QUEUED or (state != codes.GIVEN and state != codes.RUNNING):
-            continue
-        c = np.int64(w.run[j].chunk)
-        found[at] = k
-        found[at + 1] = c
-        found[at + 2] = state == codes.GIVEN
-        head = at + 3
-        found[head] = 0
-        n_started += 1
-        at += 4
-        while c != codes.NONE:
-            found[head] += 1
-            found[at] = w.chunk[c].low
-            found[at + 1] = w.chunk[c].high
-            found[at + 2] = w.chunk[c].per
-            at += 3
-            c = np.int64(w.chunk[c].next)
-    for n in range(w.o[0].n_nodes):
-        if nodes[n].gone == 0 and w.node[n].power != nodes[n].power:
-            found[at] = n
-            found[at + 1] = w.node[n].power
-            at += 2
-    return n_started, at, _next_call(w)
-
-
-@lean
-def _next_call(w: World) -> int:
-    """The next instant at which something falls due for the policies; NEVER_US if nothing does. What the machine reports by itself, ends of
-    jobs and of switches, is left out."""
-    s = w.s[0]
-    o = w.o[0]
-    t = min(s.next_plan_us, s.tick_us)
-    next_due(w)
-    t = min(t, s.next_off_us)
-    if o.guard_us < codes.NEVER_US:
-        note_age(w)
-        t = min(t, s.next_aged_us)
-    if o.moves == 1 and s.n_plans > 0:
-        t = min(t, w.run[w.plans[0]].plan)
-    if s.n_timers > 0:
-        t = min(t, w.heaps[HEAP_TIMERS, 0].time)
-    if o.shutdown == codes.HOLD:
-        j = s.first
-        while j != codes.NONE:
-            end = hold_end(w, j)
-            if end > s.now:
-                t = min(t, end)
-            j = np.int64(w.run[j].next)
-    return t

@@ -15,7 +15,7 @@ class Carried:
     look at the tables. fraction: of the walltime for which jobs are held, where a policy has said one. lengths: what was expected of each
     waiting or running job at its submission (for plans, for the order). recent: the last two runs of each user, us. rows: of live jobs, for
     policies that may remember them. runs: row, walltime and start of live jobs, us, and the user's number, for those that look at the
-    tables. next_row, ended: rows given, jobs that have ended. numbers, dropped: by row, the numbers by which policies know the jobs that
+    tables. next_row: rows given. numbers, dropped: by row, the numbers by which policies know the jobs that
     were there when the tables were last tidied up; those that came since have their row and so many more. clocks: of each linear score,
     its time, when it is due, and what users add."""
 
@@ -30,7 +30,6 @@ class Carried:
     rows: dict[str, int] = field(default_factory=dict)
     runs: dict[str, list[int]] = field(default_factory=dict)
     next_row: int = 0
-    ended: int = 0
     numbers: list[int] = field(default_factory=list)
     dropped: int = 0
     users: list[str] = field(default_factory=list)  # by number

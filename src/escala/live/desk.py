@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError, quoted
 from escala.estimates import microseconds
 from escala.kernel import codes
+from escala.kernel.changes import changes
 from escala.kernel.clock import SECOND
-from escala.kernel.load import await_holds, changes
+from escala.kernel.load import await_holds
 from escala.live.asked import asked
 from escala.live.carried import Carried
 from escala.live.fitting import fitting
@@ -50,8 +51,7 @@ class Desk:
         self._asked = asked(self.platform, scheduler, shutdown, first, options)
         self.name = f"{name_of(scheduler)} + {name_of(shutdown)}"
         self._carried = Carried()
-        self._tables = Tables(self.platform, self._simulation_of, self._asked.by_node)
-        self._tables.front = int(self._asked.plan.has_front)
+        self._tables = Tables(self.platform, self._simulation_of, self._asked.by_node, self._asked.plan.has_front)
         self._rows = Rows(self._asked, self._tables, self._carried)
         simulation = self._tables.simulation
         self._turns = {who: decider(policy, simulation, 0, None) for who, policy in self._asked.objects.items()}
@@ -124,14 +124,9 @@ class Desk:
             cores = self.platform.total_cores
             raise EscalaError(f"snapshot: jobs hold more cores in placed than the platform's {cores}: tell the cores that each has")
         rows.seat(snapshot, late, single)
-        s = tables.simulation.world.s[0, 0]
-        period = int(tables.simulation.world.o[0, 0]["period_us"])
-        s["ticked"] = due = period > 0 and carried.tick_us <= snapshot.now_us
-        s["tick_us"] = (snapshot.now_us // period + 1) * period if due else carried.tick_us if period > 0 else codes.NEVER_US
-        s["n_ended"] = carried.ended
         nodes = self._timed(snapshot) if untold else snapshot.nodes
-        demand = self._demands(snapshot)
-        if tables.load(snapshot.now_us, rows.number, rows.jobs, nodes, snapshot.placed, demand, off):
+        now, demand = snapshot.now_us, self._demands(snapshot)
+        if tables.load(now, carried.tick_us, rows.jobs, rows.number, nodes, snapshot.placed, demand, off):
             raise _misplaced(tables.simulation.world, snapshot)
         rows.loaded(snapshot)
         tables.simulation.numbers = rows.numbers
@@ -167,13 +162,12 @@ class Desk:
         """What the decision has changed."""
         simulation, carried = self._tables.simulation, self._carried
         world, jobs, now = simulation.world, self._rows.jobs, snapshot.now_us
-        s = world.s[0, 0]
-        found = np.empty(4 * len(jobs) + 3 * int(s["next_chunk"]) + 2 * self.platform.n_nodes, np.int64)
-        n, filled, due = changes(simulation.table, 0, jobs, snapshot.nodes, found)
-        if world.o["period_us"].item(0) > 0:
-            carried.tick_us = int(s["tick_us"])
-        if s["n_timers"] or carried.timers:
-            heap = world.heaps[0, 3, : int(s["n_timers"])]
+        found = np.empty(4 * len(jobs) + 3 * world.chunk.shape[1] + 2 * len(snapshot.nodes), np.int64)
+        n, filled, due, tick, timers = changes(simulation.table, 0, jobs, snapshot.nodes, found)
+        if tick < codes.NEVER_US:
+            carried.tick_us = tick
+        if timers or carried.timers:
+            heap = world.heaps[0, 3, :timers]
             carried.timers = sorted({time for time in (*carried.timers, *heap["time"].tolist()) if time > now})
             due = min([due, *carried.timers[:1]])
         given, power = _told(found[:filled].tolist(), n)

@@ -186,7 +186,7 @@ class Rows:
         found = asked.own.arrange((jobs["submit"], jobs["walltime"], jobs["cores"]), log, self._told)
         if asked.plan.by_user:
             world.job[0, :n]["user"] = jobs["user"]
-        fill_orders(world, 0, asked.plan, np.arange(n), self._tables.simulation.platform.total_cores, **found)
+        fill_orders(world, 0, asked.plan, slice(n), n, self._tables.simulation.platform.total_cores, **found)
         for k, kept in enumerate(self._carried.clocks):
             for name, value in zip(CLOCKS, kept, strict=False):
                 world.terms[0, k][name] = value

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.kernel.load import JOBS, load
+from escala.kernel.load import FRONT, GIVEN, JOBS, NOW, TICK, load_carried
 from escala.platform import Platform
 from escala.simulation import Simulation
 from escala.workload import Workload
@@ -30,8 +30,10 @@ def stand_ins(rows: int, platform: Platform, single: bool) -> Workload:
 class Tables:
     """The simulation, made anew when there are more jobs, or the first that need one node; it stays the same object."""
 
-    def __init__(self, platform: Platform, make: Callable[[Workload], Simulation], single: bool) -> None:
+    def __init__(self, platform: Platform, make: Callable[[Workload], Simulation], single: bool, front: bool) -> None:
         self._platform, self._make = platform, make
+        self._carried = np.zeros(4, np.int64)
+        self._carried[FRONT] = front
         self.rows, self.single = 0, False
         self.simulation: Simulation = None  # type: ignore[assignment]
         self.make_room(LEAST_ROOM, single)
@@ -49,32 +51,28 @@ class Tables:
         else:
             vars(self.simulation).update(vars(made))  # policies know this object
         self.room = made.world.room[0].copy()
-        self._given = int(made.world.o[0, 0]["given"])
+        self._given = bool(made.world.o[0, 0]["given"])
 
     def run_on(self) -> None:
         """What is loaded will be run beyond this decision: nodes may switch."""
         self.simulation.world.o[0, 0]["given"] = self._given
 
-    def load(self, now: int, n_rows: int, told: NDArray[Any], nodes: Any, placed: Any, demand: Any, off: int) -> int:
-        """Load the state at `now` (us). off: nodes that are not on; where all are none can be given that is not, and conservative
-        backfilling then plans by counts, in a twentieth of the time. How many nodes are used that cannot be, see the kernel's `load`."""
-        simulation = self.simulation
+    def load(self, now: int, tick: int, told: NDArray[Any], n_rows: int, nodes: Any, placed: Any, demand: Any, off: int) -> int:
+        """Load the state at `now` (us). tick: when the next periodic decision is due (us), as carried. off: nodes that are not on; where
+        all are none can be given that is not, and conservative backfilling then plans by counts, in a twentieth of the time. How many nodes
+        are used that cannot be, see the kernel's `load`."""
+        simulation, world = self.simulation, self.simulation.world
         assert told.dtype == JOBS
-        world = simulation.world
-        o = world.o[0, 0]
-        o["given"] = self._given and off > 0
-        o["n_ranks"] = n_rows * (1 + self.front)
-        o["n_jobs"] = n_rows
         where = np.empty(n_rows, np.int64)
         numbers = world.fixed[0].copy() if world.fixed.size else None  # to which loading adds what a job's length makes of them
+        carried = self._carried
+        carried[NOW], carried[TICK], carried[GIVEN] = now, tick, self._given and off > 0
         while True:
             if self.room.size:
                 simulation.world.room[0] = self.room
-            grow, wrong = load(simulation.table, 0, now, told, nodes, placed, demand, where)
+            grow, wrong = load_carried(simulation.table, 0, carried, told, nodes, placed, demand, where)
             if not grow:
                 return int(wrong)
             simulation.grow(0)
             if numbers is not None:
                 simulation.world.fixed[0] = numbers
-
-    front = 0  # 1: jobs that have waited a guard have ranks of their own

@@ -142,7 +142,7 @@ class Platform:
         watts = [profile.off_w if profile.can_switch else profile.idle_w for profile in self.profiles]
         return float(sum(watts[kind] for kind in self.profile_of))
 
-    @property
+    @functools.cached_property
     def total_cores(self) -> int:
         """Number of cores of all nodes together."""
         return int(self.cores.sum())
