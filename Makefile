@@ -57,7 +57,7 @@ $(STAMP): pyproject.toml constraints.txt requirements.lock
 demo: $(STAMP)
 	$(BIN)/escala demo --out $(OUT)
 
-# One process more than elsewhere: the tests beside a real Slurm mostly wait for it.
+# One process more than elsewhere: the tests beside a real Slurm mostly wait for it, others for code that one of them compiles.
 test: check
 	$(PYTEST) -n $$(($(WORKERS) + 1)) --dist worksteal
 
@@ -65,7 +65,7 @@ test-fast: $(STAMP)
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not learn and not long" $(addprefix --ignore=tests/,$(NOT_SMOKE))
 
 test-bounds: $(STAMP)
-	NUMBA_BOUNDSCHECK=1 ESCALA_CACHE_DIR=$(VENV)/bounds-cache $(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not learn and not long" $(addprefix tests/,$(BOUNDED))
+	NUMBA_BOUNDSCHECK=1 ESCALA_CACHE_DIR=$(VENV)/bounds-cache $(PYTEST) -n $$(($(WORKERS) + 1)) --dist worksteal -m "not slow and not learn and not long" $(addprefix tests/,$(BOUNDED))
 
 test-slurm: $(STAMP)
 	ESCALA_SLURM=need $(PYTEST) -m slurm
@@ -123,13 +123,13 @@ wheel: $(STAMP)
 
 # The wheel is built from the source archive, so that this is whole too.
 dist:
-	rm -rf build/dist build/small.swf $(VENV)-dist && $(PYTHON) -m venv $(VENV)-dist
-	$(VENV)-dist/bin/python -m pip install -qq --disable-pip-version-check build
-	$(VENV)-dist/bin/python -m build --outdir build/dist . >/dev/null
+	rm -rf build/dist build/small.swf build/env && $(PYTHON) -m venv build/env
+	build/env/bin/python -m pip install -qq --disable-pip-version-check build
+	build/env/bin/python -m build --outdir build/dist . >/dev/null
 	$(PYTHON) -m tests.release build/dist
-	$(VENV)-dist/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt build/dist/*.whl
-	cd build && ../$(VENV)-dist/bin/escala workload generate lublin jobs=100 cores=32 --out small.swf
-	cd build && ../$(VENV)-dist/bin/escala simulate small.swf --platform 32x1 --scheduler easy
+	build/env/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt build/dist/*.whl
+	cd build && env/bin/escala workload generate lublin jobs=100 cores=32 --out small.swf
+	cd build && env/bin/escala simulate small.swf --platform 32x1 --scheduler easy
 	@ls -l build/dist
 
 clean:

@@ -82,7 +82,7 @@ def test_an_interrupted_comparison_does_not_go_on_with_another_model(escala_: Es
 def test_tune_tries_a_model(escala_: Escala, users: Path, tmp_path: Path) -> None:
     model, policy = tmp_path / "model", tmp_path / "policy"
     long = tmp_path / "weeks.csv"
-    habits(12, jobs=2400, days=80.0).jobs.select("job_id", "submit_s", "runtime_s", "walltime_s", "cores", "user", "queue").write_csv(long)
+    habits(12, jobs=1200, days=80.0).jobs.select("job_id", "submit_s", "runtime_s", "walltime_s", "cores", "user", "queue").write_csv(long)
     assert escala_("predict", long, "--platform", "1x8", "--out", model).status == 0
     told = escala_("tune", long, "--platform", "1x8", "--after", "80%", "--predictors", f"model:{model}", "--out", policy, "--json")
     assert told.status == 0, told.err

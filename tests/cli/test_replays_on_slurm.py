@@ -79,7 +79,7 @@ def _begun(words: Any, *more: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", "escala", *words, *more], stderr=subprocess.PIPE)
 
 
-ENDS = [("compare", signal.SIGKILL), ("compare", signal.SIGINT), pytest.param("tune", signal.SIGKILL, marks=pytest.mark.slow)]
+ENDS = [("compare", signal.SIGKILL), ("compare", signal.SIGINT), pytest.param("tune", signal.SIGKILL, marks=pytest.mark.long)]
 
 
 @pytest.mark.parametrize(("verb", "how"), ENDS)

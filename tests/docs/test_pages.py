@@ -134,6 +134,7 @@ def test_pages_speak_of_the_repository_only() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long  # as `make docs` does
 def test_pages_build_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("furo", reason="the extra [docs] is not installed")
     pytest.importorskip("myst_parser", reason="the extra [docs] is not installed")

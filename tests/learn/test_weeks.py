@@ -24,21 +24,21 @@ DAY_S = 86400.0
 
 @pytest.fixture(scope="module")
 def log() -> escala.Workload:
-    return generate.lublin(jobs=1200, cores=32, load=0.9, seed=8)
+    return generate.lublin(jobs=700, cores=16, load=0.9, seed=8)
 
 
 @pytest.fixture(scope="module")
 def agent(log: escala.Workload, tmp_path_factory: pytest.TempPathFactory) -> escala.Agent:
-    past = log.with_jobs(log.jobs.filter(log.jobs["submit_s"] < 10 * DAY_S))
+    past = log.with_jobs(log.jobs.filter(log.jobs["submit_s"] < 5 * DAY_S))
     folder = tmp_path_factory.mktemp("weeks") / "agent"
-    return escala.train("escala/Scheduling-v0", past, "32x1", preset="queue", steps=2048, seed=1, day_s=2 * DAY_S, out=folder)
+    return escala.train("escala/Scheduling-v0", past, "16x1", preset="queue", steps=2048, seed=1, day_s=2 * DAY_S, out=folder)
 
 
 def test_weeks_are_judged_in_one_replay(log: escala.Workload, agent: escala.Agent) -> None:
-    after_s = 10 * DAY_S
-    found = evaluate_weeks(agent, log, "32x1", after_s, ["easy", "sjf-fit"])
+    after_s = 5 * DAY_S
+    found = evaluate_weeks(agent, log, "16x1", after_s, ["easy", "sjf-fit"])
     later = log.jobs["submit_s"].to_numpy() >= after_s
-    waits = {name: escala.simulate(log, "32x1", name).jobs["wait_s"].to_numpy()[later] for name in ("easy", "sjf-fit")}
+    waits = {name: escala.simulate(log, "16x1", name).jobs["wait_s"].to_numpy()[later] for name in ("easy", "sjf-fit")}
     assert list(found.figures) == ["easy", "sjf-fit", "agent", "agent (greedy)"]
     assert all(set(figures) == set(FIGURES) for figures in found.figures.values())
     for name, expected in waits.items():
@@ -52,13 +52,13 @@ def test_weeks_are_judged_in_one_replay(log: escala.Workload, agent: escala.Agen
 
 def test_the_guard_of_training_holds_in_the_replay(log: escala.Workload) -> None:
     """An agent that has learnt nothing, with a guard of an hour: no job waits longer than under FCFS with EASY by more than that."""
-    unlearnt = escala.train("escala/Scheduling-v0", log.head(300), "32x1", preset="queue", steps=1, seed=3, guard_s=3600.0)
-    first = log.head(600)
-    guarded = escala.simulate(first, "32x1", unlearnt.policy(seed=2)).jobs["wait_s"].to_numpy()
+    unlearnt = escala.train("escala/Scheduling-v0", log.head(300), "16x1", preset="queue", steps=1, seed=3, guard_s=3600.0)
+    first = log.head(350)
+    guarded = escala.simulate(first, "16x1", unlearnt.policy(seed=2)).jobs["wait_s"].to_numpy()
     free = escala.simulate(
         first,
-        "32x1",
-        escala.train("escala/Scheduling-v0", log.head(300), "32x1", preset="queue", steps=1, seed=3, guard_s=0.0).policy(seed=2),
+        "16x1",
+        escala.train("escala/Scheduling-v0", log.head(300), "16x1", preset="queue", steps=1, seed=3, guard_s=0.0).policy(seed=2),
     )
     assert guarded.max() < free.jobs["wait_s"].max()
 
@@ -75,7 +75,7 @@ def test_by_the_command(log: escala.Workload, agent: escala.Agent, tmp_path: Pat
     monkeypatch.setattr(weeks, "evaluate_weeks", once)
     agent.save(tmp_path / "agent")
     escala.workload.write_swf(log, tmp_path / "log.swf")
-    asked = ["evaluate", str(tmp_path / "agent"), str(tmp_path / "log.swf"), "--window", "weeks", "--after", "10", "--runs", "1"]
+    asked = ["evaluate", str(tmp_path / "agent"), str(tmp_path / "log.swf"), "--window", "weeks", "--after", "5", "--runs", "1"]
     told = CliRunner().invoke(app, [*asked, "--json"])
     assert told.exit_code == 0, told.output
     document = json.loads(told.stdout)
@@ -89,4 +89,4 @@ def test_by_the_command(log: escala.Workload, agent: escala.Agent, tmp_path: Pat
 
 def test_what_cannot_be_judged_is_one_line(log: escala.Workload, agent: escala.Agent) -> None:
     with pytest.raises(EscalaError, match="less than a week"):
-        evaluate_weeks(agent, log, "32x1", float(log.jobs["submit_s"].max()) - DAY_S)  # type: ignore[arg-type]
+        evaluate_weeks(agent, log, "16x1", float(log.jobs["submit_s"].max()) - DAY_S)  # type: ignore[arg-type]

@@ -243,7 +243,7 @@ def test_a_team_in_compare() -> None:
         ({"observation": "image", "teacher": None}, "compact"),
         ({"preset": ["tuned"]}, "unknown preset"),
         ({"judge": 3}, "judge=3: give a function"),
-        ({"judge": lambda team: "good"}, "the judge said 'good'"),
+        ({"judge": lambda team: "good", "teacher": None}, "the judge said 'good'"),
         ({"learn": 3}, "learn=3: give the learner's settings"),
     ],
 )

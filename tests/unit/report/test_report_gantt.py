@@ -138,7 +138,7 @@ def test_a_year_keeps_its_milliseconds_to_a_few() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", [{"nodes": 128}, {"nodes": 48, "per_node": 20}], ids=str)
+@pytest.mark.parametrize("shape", [{"nodes": 128}, pytest.param({"nodes": 48, "per_node": 20}, marks=pytest.mark.long)], ids=str)
 def test_a_hundred_thousand_jobs_stay_small(shape: dict[str, int]) -> None:
     one = run(100_000, **shape, gap=60.0)
     chart = gantt.pack("p", one.jobs, one.nodes, n_nodes=one.n_nodes)

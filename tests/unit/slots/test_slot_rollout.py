@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import escala
+from escala.agents.imitation import teaching
 from escala.agents.imitation.demonstrations import read, record
 from escala.agents.imitation.lookahead_teacher import look_ahead
 from escala.envs.core.batch import new_turn
@@ -47,7 +48,9 @@ def test_an_agent_learns_from_it() -> None:
 
 
 @pytest.mark.learn
-def test_imitate_is_short_for_the_teacher() -> None:
+def test_imitate_is_short_for_the_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(teaching, "OF_LOOK_AHEAD", teaching.OF_LOOK_AHEAD._replace(updates=20))
+    monkeypatch.setattr(teaching, "RUNS", 16)
     given = {
         "model": "bernoulli",
         "load": 1.9,
@@ -82,7 +85,8 @@ def test_recorded_lessons_teach_without_a_decision_of_their_own(tmp_path: Path) 
     assert n < len(whole.seen) and whole.seen.shape[1] == 16 * 6 + 20 + 6 + 2
     assert whole.mask[np.arange(len(whole.choice)), whole.choice].all()
     about = {"load": 1.9, "window": 50, "demand": "clip10", "lists": 40, "lists_seed": 5}
-    agent = escala.train("escala/Slots-v0", preset="look-ahead", teacher={"lessons": [str(f) for f in files]}, steps=0, **about | given)
+    taught = {"lessons": [str(f) for f in files], "updates": [2000]}
+    agent = escala.train("escala/Slots-v0", preset="look-ahead", teacher=taught, steps=0, **about | given)
     assert agent.manifest["steps_done"] == 0
     greedy = agent.policy(sampled=False)
     jobs = escala.simulate(lists.workload(0), lists.platform, greedy).jobs  # in the event-driven simulation too it knows the end

@@ -14,7 +14,6 @@ import pytest
 from escala.engines import on_slurm
 from escala.errors import EscalaError
 from escala.studies.lab.cells import Cell, Timed, run_cells
-from escala.studies.lab.horizons import agent, rules
 from tests.cli.ray_stand_in import StandIn
 
 
@@ -122,6 +121,8 @@ RULES = {"world": "pool", "load": 40, "steps": 10}
 
 
 def test_on_slurm_each_cell_is_a_task(tmp_path: Path, slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from escala.studies.lab.horizons import rules
+
     monkeypatch.setattr(on_slurm, "QUEUE_S", 0.5)
     cells = [Cell(f"rules/{seed}", rules, {**RULES, "seed": seed}) for seed in (1, 2)]
     found = [run_cells(tmp_path / "out" / on, cells, {}, on) for on in ("local:1", "slurm")]
@@ -131,6 +132,8 @@ def test_on_slurm_each_cell_is_a_task(tmp_path: Path, slurm: Path, monkeypatch: 
 
 
 def test_on_slurm_a_cell_that_fails_is_named(tmp_path: Path, slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from escala.studies.lab.horizons import agent
+
     monkeypatch.setattr(on_slurm, "QUEUE_S", 0.5)
     with pytest.raises(EscalaError, match=r"^cell rules/0: .*nowhere"):
         run_cells(tmp_path / "out", [Cell("rules/0", agent, {**RULES, "endless": False, "folder": "nowhere"})], {}, "slurm")
@@ -139,6 +142,8 @@ def test_on_slurm_a_cell_that_fails_is_named(tmp_path: Path, slurm: Path, monkey
 
 
 def test_cells_are_the_same_as_text() -> None:
+    from escala.studies.lab.horizons import rules
+
     cells = [Cell("a b", rules, {"x": ("a", ("b",)), "y": [1, (2.5, None)], "z": {"w": [True]}}), Cell("c", rules, {})]
     job, again = Timed.read(Timed().written(cells))
     assert [(cell.name, cell.work, cell.given) for cell in again] == [(cell.name, cell.work, cell.given) for cell in cells]

@@ -225,6 +225,7 @@ def test_who_pays() -> None:
     assert "by queue" not in judge.who_pays(jobs, after, before)
 
 
+@pytest.mark.long
 def test_a_real_log_gains_a_third_with_the_promise_kept(traces: Path) -> None:
     tuned = escala.tune(traces / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz", "100x1", head="latest-released", searches=0)
     value_, _, high = tuned.gain
