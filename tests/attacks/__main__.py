@@ -79,8 +79,13 @@ SURVIVORS_MOST = 3
 
 
 def gathered(told: list[Answer], before: Answer) -> Answer:
-    """The answers to keep: those told, and for attacks that nobody ran those kept before."""
-    return {name: keep(told) or before.get(name) for name, keep in ATTACKS.items()}
+    """The answers to keep: those told, and those kept before for attacks, and areas of planted bugs, that nobody ran."""
+    answers = {name: keep(told) or before.get(name) for name, keep in ATTACKS.items()}
+    kept = before.get("mutants") or {}
+    answers["mutants"] = answers["mutants"] and {
+        area: one if one["planted"] else kept.get(area, one) for area, one in answers["mutants"].items()
+    }
+    return answers
 
 
 def table(answers: Answer) -> str:

@@ -42,6 +42,9 @@ def test_planted_bugs_of_several_runs_come_together() -> None:
     assert f"| 2 (of {len({bug.name for bug in here})}) | 1 | `{here[0].name}` |" in row
     assert attacks.broken(answers) == []
     assert attacks.broken(attacks.gathered([{"noticed": {bug.name: False for bug in here[:4]}}], {})) == ["mutants"]
+    kernel = [{"noticed": {bug.name: True for bug in BUGS if bug.area == "kernel"}}]
+    both = attacks.gathered(kernel, answers)["mutants"]
+    assert both["metrics"] == answers["mutants"]["metrics"] and both["kernel"]["planted"] == both["kernel"]["of"], "one area run anew"
 
 
 def test_a_run_of_earlier_answers_writes_both_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
