@@ -26,9 +26,12 @@ from escala.writing import output_file
 if TYPE_CHECKING:
     from escala.workload import Description, Workload
 
-FORMATS = {".swf": "SWF", ".json": "Batsim JSON"}
+FORMATS = {".swf": "SWF", ".json": "Batsim JSON", ".parquet": "a table"}
 
-OutFile = Annotated[Path, typer.Option("--out", metavar="FILE", help="NAME.swf or NAME.json (Batsim), with .gz packed", show_default=False)]
+OutFile = Annotated[
+    Path,
+    typer.Option("--out", metavar="FILE", help="NAME.swf or NAME.json (Batsim), with .gz packed, or NAME.parquet", show_default=False),
+]
 HashNames = Annotated[
     bool,
     typer.Option("--hash-names", help="users, groups, accounts, job names and executables as hashes of theirs, by a key that is not kept"),
@@ -114,12 +117,12 @@ def convert(
     from escala.workload.read import detect
 
     write = _writer(out, read.get("speed"))
-    as_swf = _suffix(out) == ".swf"
+    timed = _suffix(out) != ".json"
     with output_file(out, force=force) as work, progress() as begin:
         begin(f"reading {workload}")
         kind = read.get("format") or detect(workload, read.get("columns"))
-        unread = {"speed"} if kind != "batsim" and not as_swf else set()  # then the speed is for the writer alone
-        log = read_log(workload, {name: value for name, value in read.items() if name not in unread}, needs_times=as_swf)
+        unread = {"speed"} if kind != "batsim" and not timed else set()  # then the speed is for the writer alone
+        log = read_log(workload, {name: value for name, value in read.items() if name not in unread}, needs_times=timed)
         log = log if first is None else log.head(first)
         log = log.hash_names() if hash_names else log
         begin(f"writing {out}")
@@ -170,9 +173,11 @@ def _writer(out: Path, speed: float | None) -> Callable[[Workload, Path], None]:
     suffix = _suffix(out)
     if speed is not None:
         check_speed(speed)
-    if suffix not in FORMATS:
+    if suffix not in FORMATS or (suffix == ".parquet" and out.suffix == ".gz"):
         known = ", ".join(f"{end} ({name})" for end, name in FORMATS.items())
-        raise EscalaError(f"{out}: the name must say the format: {known}, each also with .gz")
+        raise EscalaError(f"{out}: the name must say the format: {known}; texts also with .gz")
+    if suffix == ".parquet":
+        return lambda log, path: log.jobs.write_parquet(path)
     if suffix == ".swf":
         return write_swf
     return lambda log, path: write_batsim(log, path, speed=speed)

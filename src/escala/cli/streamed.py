@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from escala.cli.tables import metrics_table
-from escala.cli.terminal import emit, progress
+from escala.cli.terminal import emit, progress, remark
+from escala.cli.unused import tell_until
 from escala.errors import EscalaError
 
 Stream = Annotated[
@@ -28,6 +29,8 @@ def run(
     from escala.report import recorded
     from escala.streaming import stream
     from escala.streaming.replay import TAKEN
+    from escala.workload.clean import remarks
+    from escala.workload.pieces import OPTIONS as READING
 
     if export is not None:
         raise EscalaError("--export needs the tables of all nodes: leave out --stream")
@@ -35,10 +38,11 @@ def run(
     for name, value in options.items():
         if name not in TAKEN and value != getattr(usual, name, value):
             raise EscalaError(f"--stream: the option {name} is not known in a stream; known: {', '.join(TAKEN)}")
-    for name, value in read.items():
-        if value not in (None, False, (), []):
-            raise EscalaError(f"--stream reads SWF and Parquet as they are; {name} is not known in a stream: escala workload convert")
+    for name in read:
+        if name not in READING:
+            raise EscalaError(f"--stream: {name} is not known where a log is read in pieces; known: {', '.join(READING)}")
     platform, (scheduler, shutdown) = read_platform(*machine), pair
+    tell_until(read)
     with progress() as begin:
         begin(f"reading {workload}")
         told = {name: options[name] for name in TAKEN if name in options}
@@ -51,11 +55,15 @@ def run(
             force=force,
             progress=lambda n: begin(f"{n:,} jobs have ended") and None,
             **told,
+            **read,
         )
+    about = found.manifest["workload"]
+    for line in remarks(about["cleaning"], found.first_cleaned, read.get("rules")):
+        remark(f"{workload}: {line}")
     summary = found.summary
-    title = f"{found.manifest['workload']['name']} on {platform.name}: {scheduler} + {shutdown}"
+    title = f"{about['name']} on {platform.name}: {scheduler} + {shutdown}"
     window = f"Streamed in {found.pieces:,} pieces, with {found.most:,} jobs in memory at most."
-    document = {**summary, "knows": "", "cleaning": found.manifest["workload"]["cleaning"], "power": power_of(platform)}
+    document = {**summary, "knows": "", "cleaning": about["cleaning"], "power": power_of(platform)}
     rows = metrics_table({metric: summary[metric] for metric in SHOWN if metric in summary})
     lines = [] if found.recorded is None else [recorded.means(found.recorded), recorded.sentence({title: found.recorded})]
     waits = [line.replace("\u202f", " ") for line in lines if line]

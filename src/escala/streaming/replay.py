@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,15 @@ from escala.options import Options, Plan, with_options
 from escala.platform import Platform, read_platform
 from escala.policies.run import check_power, pair
 from escala.policies.schedulers import SCHEDULERS
-from escala.result import FORMAT, SAVED
+from escala.result import FORMAT, SAVED, without_places
 from escala.simulation import Simulation
 from escala.streaming.carried import Carried, go_on, state_of
 from escala.streaming.summary import summary_of
 from escala.tables import totals_of
-from escala.workload import CleaningRules, Workload
-from escala.workload.pieces import PIECE, read_pieces
+from escala.workload import Workload
+from escala.workload.ordering import OutOfOrder
+from escala.workload.pieces import OPTIONS as READING
+from escala.workload.pieces import PIECE, Pieces
 from escala.writing import output_folder
 
 QUEUEINGS = (codes.STRICT, codes.GREEDY, codes.EASY, codes.EASY_PRIORITY)
@@ -42,7 +44,7 @@ ENDED = ("COMPLETED", "KILLED")
 class Streamed:
     """A replay of a log in pieces. summary: its metrics by name; totals: state, seconds, joules, transitions over all nodes; manifest: what
     was run; recorded: the log's own mean wait beside the replay's (jobs, of, mean_recorded_s, mean_replayed_s, resembles), None where it
-    tells none; pieces: how many there were; most: jobs in memory at once, at most."""
+    tells none; first_cleaned: rule of cleaning -> the first job touched; pieces: how many there were; most: jobs in memory at once."""
 
     summary: dict[str, float | int]
     totals: pl.DataFrame
@@ -50,6 +52,7 @@ class Streamed:
     pieces: int
     most: int
     recorded: dict[str, Any] | None = None
+    first_cleaned: dict[str, str] = field(default_factory=dict)
 
 
 def stream(
@@ -60,22 +63,23 @@ def stream(
     *,
     out: str | Path | None = None,
     jobs: int = PIECE,
-    rules: CleaningRules | None = None,
     force: bool = False,
     progress: Callable[[int], None] | None = None,
     **options: Any,
 ) -> Streamed:
     """Replay a log that need not fit into memory; every job starts when `simulate` would start it, on the same nodes.
 
-    path: SWF (also gzipped), or a table in Parquet with columns submit_s, runtime_s, cores, ..., in the order of submission. platform,
-    scheduler, shutdown: as for `simulate`, by name: strict, greedy and EASY schedulers in a fixed order or by wfp3, unicep or xfactor;
-    never and timeout:SECONDS[+SPARE]. out: folder for what `simulate` would save there, but for the tables by node; rows
-    stand in the order in which windows end. jobs: how many are read at a time. progress: called with the jobs that have ended. options:
-    head, plan_margin_s, oversized, start_off. EscalaError for anything else, and for a log that is not sorted.
+    path: SWF, sacct text, PBS accounting, CSV (these also gzipped) or Parquet. platform, scheduler, shutdown: as for `simulate`, by name:
+    strict, greedy and EASY schedulers in a fixed order or by wfp3, unicep or xfactor; never and timeout:SECONDS[+SPARE]. out: folder for
+    what `simulate` would save there, but for the tables by node; rows stand in the order in which windows end. jobs: how many are read at a
+    time. progress: called with the jobs that have ended. options: head, plan_margin_s, oversized, start_off; and of `read_workload` those
+    of `workload.pieces.OPTIONS` (columns, cores, since, ...). A log in another order is sorted by way of the disk. EscalaError for anything
+    else.
     """
     machine = platform if isinstance(platform, Platform) else read_platform(platform)
     if not isinstance(jobs, int) or jobs < 1:
         raise EscalaError(f"stream: jobs={jobs!r}: give the number of jobs to read at a time, at least 1")
+    reading = {name: options.pop(name) for name in READING if name in options}
     for name in options:
         if name not in TAKEN:
             raise EscalaError(f"stream: option {name!r} is not known in a stream; known: {', '.join(TAKEN)}")
@@ -84,16 +88,22 @@ def stream(
     named = SCHEDULERS.get(scheduler) if isinstance(scheduler, str) else None
     if not (isinstance(scheduler, str) and isinstance(shutdown, str)) or (named is not None and named.random):
         raise EscalaError(f"stream: {scheduler!r}: give a scheduler and a shutdown policy by name; random orders need the whole log")
-    window = _Window(machine, scheduler, shutdown, told)
+
+    def replay(on_disk: Path | None) -> Streamed:
+        log, window = Pieces(path, jobs, on_disk=on_disk, **reading), _Window(machine, scheduler, shutdown, told)
+        with tempfile.TemporaryDirectory(prefix="parts-", dir=folder) as parts:
+            for piece, following in _with_next(log):
+                ended = window.take(piece, following)
+                ended.write_parquet(Path(parts) / f"{window.pieces:08d}.parquet")
+                if progress is not None:
+                    progress(window.ended)
+            return _finish(window, log, folder, Path(parts))
+
     with _folder(out, force) as folder:
-        parts = folder / "parts"
-        parts.mkdir()
-        for piece, following in _with_next(read_pieces(path, jobs, rules)):
-            ended = window.take(piece, following)
-            ended.write_parquet(parts / f"{window.pieces:08d}.parquet")
-            if progress is not None:
-                progress(window.ended)
-        return _finish(window, folder, parts)
+        try:
+            return replay(None)
+        except OutOfOrder:
+            return replay(folder)
 
 
 @contextmanager
@@ -107,16 +117,15 @@ def _folder(out: str | Path | None, force: bool) -> Iterator[Path]:
             yield Path(scratch)
 
 
-def _with_next(pieces: Iterator[Workload]) -> Iterator[tuple[Workload, float | None]]:
+def _with_next(pieces: Iterable[Workload]) -> Iterator[tuple[Workload, float | None]]:
     """Each piece, and when the next one's first job is submitted, s; None for the last."""
     before: Workload | None = None
     for piece in pieces:
         if before is not None:
             yield before, float(piece.jobs["submit_s"][0])
         before = piece
-    if before is None:
-        raise EscalaError("stream: the log has no job that can run: check the file")
-    yield before, None
+    if before is not None:
+        yield before, None
 
 
 class _Window:
@@ -125,7 +134,6 @@ class _Window:
     def __init__(self, machine: Platform, scheduler: str, shutdown: str, options: Options) -> None:
         self.machine, self.scheduler, self.shutdown, self.options = machine, scheduler, shutdown, options
         self.pieces = self.ended = self.most = self.jobs = 0
-        self.cleaning: dict[str, int] = {}
         self.carried: Carried | None = None
         self.about: dict[str, Any] = {}
         self.window_us = 0, 0  # first arrival to last finish
@@ -157,8 +165,6 @@ class _Window:
     def _note(self, piece: Workload) -> None:
         self.pieces += 1
         self.jobs += len(piece)
-        for rule, count in piece.cleaning.items():
-            self.cleaning[rule] = self.cleaning.get(rule, 0) + count
         self.about = self.about or {"name": piece.name, "source": piece.source}
 
     def _left(self, simulation: Simulation, told_before: int) -> pl.DataFrame:
@@ -202,7 +208,7 @@ def _together(tables: Sequence[Path], without: Sequence[str]) -> pl.LazyFrame:
     return pl.concat([part.select(columns) for part in parts])
 
 
-def _finish(window: _Window, folder: Path, parts: Path) -> Streamed:
+def _finish(window: _Window, log: Pieces, folder: Path, parts: Path) -> Streamed:
     """The tables as one, the figures, and what was run."""
     machine, (start, end) = window.machine, window.window_us
     span = {"start_s": start / SECOND, "end_s": end / SECOND}
@@ -210,12 +216,10 @@ def _finish(window: _Window, folder: Path, parts: Path) -> Streamed:
     summary = summary_of(tables, window.totals, machine, span)
     recorded = means_beside(pl.read_parquet(part) for part in tables)
     _together(tables, [] if recorded else [RECORDED, "queue"]).sink_parquet(folder / "jobs.parquet")
-    for part in tables:
-        part.unlink()
-    parts.rmdir()
+    about = {**window.about, "jobs": window.jobs, "cleaning": log.cleaning, "read_as": log.read_as}
     manifest = {
         "format": FORMAT,
-        "workload": {**window.about, "jobs": window.jobs, "cleaning": window.cleaning, "read_as": {}, "ignored": {}, "sha256": ""},
+        "workload": {**about, "ignored": {}, "sha256": ""},
         "platform": machine.spec(),
         "n_nodes": machine.n_nodes,
         "n_cores": machine.total_cores,
@@ -229,5 +233,5 @@ def _finish(window: _Window, folder: Path, parts: Path) -> Streamed:
     }
     window.totals.write_parquet(folder / "totals.parquet")
     (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-    return Streamed(summary, window.totals, manifest, window.pieces, window.most, recorded)
+    (folder / "manifest.json").write_text(json.dumps(without_places(manifest), indent=1) + "\n", encoding="utf-8")
+    return Streamed(summary, window.totals, manifest, window.pieces, window.most, recorded, log.firsts)

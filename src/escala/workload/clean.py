@@ -23,7 +23,7 @@ The rules, in order (a job is counted under the first that drops it):
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -53,6 +53,9 @@ TOLD = {
     "note: began before the trace": "submitted at its beginning",
 }
 """What becomes of the records of a rule, for those that are not simply left out."""
+
+
+Earlier = Callable[[pl.Series], pl.Series]
 
 
 @dataclass(frozen=True)
@@ -117,8 +120,9 @@ def record_name(frame: pl.DataFrame, row: int) -> str:
     return f"job {quoted(frame['job_id'][row])}{line}"
 
 
-def clean(frame: pl.DataFrame, rules: CleaningRules) -> Cleaned:
-    """Records as a reader found them -> jobs that satisfy the workload's rules, the counts, and the first record of each.
+def clean(frame: pl.DataFrame, rules: CleaningRules, earlier: Earlier | None = None) -> Cleaned:
+    """Records as a reader found them -> jobs that satisfy the workload's rules, the counts, and the first record of each. earlier: of a log
+    in pieces, how often each of these ids was there before.
 
     `frame`: job_id, submit_s, runtime_s, walltime_s, cores (float or int; null, NaN or not positive where unknown), any other column of the
     table, `flops` for jobs whose runtime waits for a speed, and (dropped here) `line` where the file has lines.
@@ -128,7 +132,7 @@ def clean(frame: pl.DataFrame, rules: CleaningRules) -> Cleaned:
     firsts: dict[str, str] = {}
     kept, counts = _drop(frame, rules, working.fill_null(False), firsts)
     kept, repaired = _repair(kept, rules, working.fill_null(False), firsts)
-    kept, repeated = _distinct(kept, firsts)
+    kept, repeated = _distinct(kept, firsts, earlier)
     counts = {rule: count for rule, count in {**counts, **repaired, **repeated}.items() if count}
     return Cleaned(kept.drop("line") if "line" in kept.columns else kept, counts, firsts)
 
@@ -197,12 +201,15 @@ def _repair(frame: pl.DataFrame, rules: CleaningRules, working: pl.Expr, firsts:
     return frame, {**counts, "over request": over}
 
 
-def _distinct(frame: pl.DataFrame, firsts: dict[str, str]) -> tuple[pl.DataFrame, dict[str, int]]:
+def _distinct(frame: pl.DataFrame, firsts: dict[str, str], earlier: Earlier | None) -> tuple[pl.DataFrame, dict[str, int]]:
     """Different ids for different records: array tasks and requeued jobs often share one."""
-    if frame["job_id"].n_unique() == frame.height:
+    if earlier is None and frame["job_id"].n_unique() == frame.height:
         return frame, {}
-    turn = pl.int_range(1, pl.len() + 1).over("job_id")
+    before = pl.lit(0) if earlier is None or frame.is_empty() else pl.lit(earlier(frame["job_id"]))
+    turn = pl.int_range(1, pl.len() + 1).over("job_id") + before
     ids = pl.when(turn > 1).then(pl.concat_str("job_id", pl.lit("#"), turn.cast(pl.String))).otherwise(pl.col("job_id"))
     again = frame.select((turn > 1).alias("again"))["again"]
+    if not again.any():
+        return frame, {}
     firsts["repeated id"] = record_name(frame, int(again.arg_max() or 0))
     return frame.with_columns(job_id=ids), {"repeated id": int(again.sum())}

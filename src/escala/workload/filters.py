@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from escala.errors import EscalaError, quoted
@@ -58,6 +59,7 @@ class Filters:
         self._since = None if since is None else _moment("since", since)
         self._until = None if until is None else _moment("until", until)
         self.counts: dict[str, int] = {}
+        self._seen, self._kept = _Seen(), 0
         times = {"since": since, "until": until}
         plain = {name: time if isinstance(time, int | float) else str(time) for name, time in times.items() if time is not None}
         self.given: dict[str, Any] = {**self._names, **plain}
@@ -73,45 +75,85 @@ class Filters:
         """
         if not self.given:
             return frame
-        submit = frame["submit_s"].cast(pl.Float64)
-        origin_s = 0.0 if _number(submit.min()) >= ABSOLUTE_FROM_S else origin_s
-        kept, asked = frame, list[str]()
+        self.look(frame, origin_s)
+        kept = self.part(frame, origin_s)
+        self.close()
+        return kept
+
+    def look(self, frame: pl.DataFrame, origin_s: float | None = None) -> pl.DataFrame:
+        """A `Keep` for a log that comes in pieces: what there is in it is noted, and no record is kept. All pieces must be looked at before
+        `part` is asked for the first."""
+        self._seen.note(frame, origin_s, bool(self._names))
+        return frame.head(0)
+
+    def part(self, frame: pl.DataFrame, origin_s: float | None = None) -> pl.DataFrame:
+        """A `Keep`: those of a piece that are asked for."""
+        kept, seen = frame, self._seen
         for name, wanted in self._names.items():
-            column = _column(frame, name)
+            column = seen.column(name)
             if column is None:
-                raise self._lacking(frame, name)
-            there = set(frame[column].unique())
-            unknown = next((value for value in wanted if value not in there), None)
+                raise self._lacking(name)
+            unknown = next((value for value in wanted if value not in seen.values[column]), None)
             if unknown is not None:
-                raise EscalaError(f"no job of {name} {quoted(unknown)} (--{name}); there are, with their jobs, {_counted(frame[column])}")
-            asked.append(f"of {name} {', '.join(wanted)}")
+                there = _counted(seen.values[column])
+                raise EscalaError(f"no job of {name} {quoted(unknown)} (--{name}); there are, with their jobs, {there}")
             kept = kept.filter(pl.col(column).is_in(wanted))
         for moment, at_least in ((self._since, True), (self._until, False)):
             if moment is not None:
-                at, submitted = _on_clock(moment, origin_s), pl.col("submit_s").cast(pl.Float64)
+                at, submitted = _on_clock(moment, seen.zero_s), pl.col("submit_s").cast(pl.Float64)
                 kept = kept.filter(submitted >= at if at_least else submitted < at)
-        asked += [f"submitted {self._period()}"] if self._period() else []
-        if kept.is_empty():
-            span = " to ".join(_shown(_number(at), origin_s) for at in (submit.min(), submit.max()))
-            raise EscalaError(f"no job {', '.join(asked)}: the log's {frame.height:,} were submitted from {span}; give other filters")
-        self.counts = {FILTERED: frame.height - kept.height} if kept.height < frame.height else {}
+        self._kept += kept.height
         return kept
+
+    def close(self) -> None:
+        """After the last piece: `counts` are complete. EscalaError where no record was kept."""
+        seen = self._seen
+        if not self._kept:
+            asked = [f"of {name} {', '.join(wanted)}" for name, wanted in self._names.items()]
+            asked += [f"submitted {self._period()}"] if self._period() else []
+            span = " to ".join(_shown(at, seen.zero_s) for at in (seen.low_s, seen.high_s))
+            raise EscalaError(f"no job {', '.join(asked)}: the log's {seen.records:,} were submitted from {span}; give other filters")
+        self.counts = {FILTERED: seen.records - self._kept} if self._kept < seen.records else {}
 
     def _period(self) -> str:
         """The time in words."""
         return " ".join(f"{word} {moment.text}" for word, moment in (("since", self._since), ("until", self._until)) if moment is not None)
 
-    def _lacking(self, frame: pl.DataFrame, name: str) -> EscalaError:
+    def _lacking(self, name: str) -> EscalaError:
         """Names what there is."""
-        there = {other: column for other in FIELDS if (column := _column(frame, other)) is not None}
-        told = "; ".join(f"{other}s {_counted(frame[column])}" for other, column in there.items())
+        there = {other: column for other in FIELDS if (column := self._seen.column(other)) is not None}
+        told = "; ".join(f"{other}s {_counted(self._seen.values[column])}" for other, column in there.items())
         return EscalaError(f"the log names no {name}s (--{name}){f', but {told}' if told else ''}: leave the filter out, or, of a table, "
                            f"say which column has them (--column {name}=NAME)")  # fmt: skip
 
 
-def _column(frame: pl.DataFrame, name: str) -> str | None:
-    """The column that holds what a filter asks for, None where the log does not say it."""
-    return next((c for c in FIELDS[name] if c in frame.columns and frame[c].null_count() < frame.height), None)
+class _Seen:
+    """What there is in a log: records, first and last submission (s), the names in each column with how many jobs have them."""
+
+    def __init__(self) -> None:
+        self.records, self.low_s, self.high_s = 0, math.nan, math.nan
+        self.values: dict[str, dict[str, int]] = {}
+        self._origin_s: float | None = None
+
+    def note(self, frame: pl.DataFrame, origin_s: float | None, named: bool) -> None:
+        """A piece of the log, and the Unix time of its clock's 0; named: with its names."""
+        submit = frame["submit_s"].cast(pl.Float64)
+        low, high = _number(submit.min()), _number(submit.max())
+        self.records += frame.height
+        self.low_s, self.high_s, self._origin_s = float(np.fmin(low, self.low_s)), float(np.fmax(high, self.high_s)), origin_s
+        for column in {column for columns in FIELDS.values() for column in columns if named and column in frame.columns}:
+            count = self.values.setdefault(column, {})
+            for name, jobs in frame[column].drop_nulls().alias("name").value_counts(name="jobs").iter_rows():
+                count[name] = count.get(name, 0) + jobs
+
+    @property
+    def zero_s(self) -> float | None:
+        """The Unix time of the clock's 0, None where that is not known."""
+        return 0.0 if self.low_s >= ABSOLUTE_FROM_S else self._origin_s
+
+    def column(self, name: str) -> str | None:
+        """The column that holds what a filter asks for, None where the log does not say it."""
+        return next((column for column in FIELDS[name] if self.values.get(column)), None)
 
 
 def _names(filter_: str, given: Names) -> list[str]:
@@ -162,8 +204,8 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-def _counted(column: pl.Series) -> str:
-    """The most frequent values, and how many jobs each has."""
-    counts = column.drop_nulls().alias("name").value_counts(name="jobs").sort("jobs", "name", descending=[True, False])
-    told = ", ".join(f"{quoted(name)[1:-1]} ({jobs:,})" for name, jobs in counts.head(MOST_TOLD).iter_rows())
-    return told + (f" and {counts.height - MOST_TOLD:,} more" if counts.height > MOST_TOLD else "")
+def _counted(jobs: Mapping[str, int]) -> str:
+    """The most frequent names, and how many jobs each has."""
+    often = sorted(jobs.items(), key=lambda each: (-each[1], each[0]))
+    told = ", ".join(f"{quoted(name)[1:-1]} ({count:,})" for name, count in often[:MOST_TOLD])
+    return told + (f" and {len(often) - MOST_TOLD:,} more" if len(often) > MOST_TOLD else "")

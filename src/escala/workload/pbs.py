@@ -3,36 +3,63 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import polars as pl
 
 from escala.errors import EscalaError
-from escala.reading import read_text
+from escala.reading import read_text, reading
 from escala.workload.asked import of_pbs
 from escala.workload.filters import Keep, every
+from escala.workload.lines import line_chunks
 from escala.workload.slurm import duration
+
+NOTE = "PBS accounting log"
+Cores = Literal["allocated", "requested"]
+Submission = Literal["submit", "eligible"]
 
 PROPERTY = r"[:+]([A-Za-z]\w*)(?:[:+]|$)"  # of nodes, in `2:ppn=8:bigmem`
 RECORD = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Z];[^;]*;")
 
 
 def read_pbs(
-    path: Path,
-    cores: Literal["allocated", "requested"] = "allocated",
-    submission: Literal["submit", "eligible"] = "submit",
-    keep: Keep = every,
-    shapes: bool = False,
+    path: Path, cores: Cores = "allocated", submission: Submission = "submit", keep: Keep = every, shapes: bool = False
 ) -> pl.DataFrame:
     """Records for `clean`. `cores`: the job's slots, or what `nodes` or `select` asked for, first. `submission`: ctime or etime. `keep`:
     takes part of them; `shapes`: with the columns of `asked`; the partition is the queue, the account `account`, `project` or `group`."""
+    ended = _ended(read_text(path).splitlines())
+    if ended.is_empty():
+        raise _no_records(path)
+    return keep(_records(ended, cores, submission, shapes), 0.0)
+
+
+def pbs_pieces(path: Path, cores: Cores, submission: Submission, keep: Keep) -> Iterator[pl.DataFrame]:
+    """The same some megabytes at a time, in the order of the file, which is that of the jobs' ends."""
+    empty = True
+    with reading(path) as stream:
+        for text, _ in line_chunks(stream, path):
+            ended = _ended(text.decode("utf-8", errors="replace").splitlines())
+            empty = empty and ended.is_empty()
+            yield keep(_records(ended, cores, submission, False), 0.0)
+    if empty:
+        raise _no_records(path)
+
+
+def _no_records(path: Path) -> EscalaError:
+    return EscalaError(f"{path}: no E (job ended) records: give the accounting log of days on which jobs ended")
+
+
+def _ended(lines: list[str]) -> pl.DataFrame:
+    """The lines that tell the end of a job."""
+    return pl.DataFrame({"text": lines}, schema={"text": pl.String}).filter(pl.col("text").str.contains(r"^[^;]*;E;"))
+
+
+def _records(ended: pl.DataFrame, cores: Cores, submission: Submission, shapes: bool) -> pl.DataFrame:
+    """Lines as records for `clean`."""
     if cores not in ("allocated", "requested") or submission not in ("submit", "eligible"):
         raise EscalaError(f"cores is {cores!r}, submission {submission!r}: give 'allocated' or 'requested', 'submit' or 'eligible'")
-    lines = pl.DataFrame({"text": read_text(path).splitlines()}, schema={"text": pl.String})
-    ended = lines.filter(pl.col("text").str.contains(r"^[^;]*;E;"))
-    if ended.is_empty():
-        raise EscalaError(f"{path}: no E (job ended) records: give the accounting log of days on which jobs ended")
     asked = [_key(r"Resource_List\.nodes"), _key(r"Resource_List\.select")]
     forms = ended.select(pl.coalesce(asked).alias("shape"))["shape"].drop_nulls().unique()
     sizes = pl.DataFrame({"shape": forms, "asked": [_size(form) for form in forms]}, schema={"shape": pl.String, "asked": pl.Float64})
@@ -50,7 +77,7 @@ def read_pbs(
     memory = pl.coalesce(_key(rf"Resource_List\.{name}") for name in ("mem", "pmem", "vmem", "pvmem"))
     count = pl.coalesce(_key("unique_node_count"), _key(r"Resource_List\.nodect"))
     more = of_pbs(_key("exec_host"), count, gpus, _key(r"Resource_List\.mem")) if shapes else {}
-    records = ended.select(
+    return ended.select(
         pl.col("text").str.extract(r"^[^;]*;E;([^;]*);").alias("job_id"),
         submit.alias("submit_s"),
         ran.alias("runtime_s"),
@@ -72,7 +99,6 @@ def read_pbs(
         _key("jobname").alias("job_name"),
         **more,
     )
-    return keep(records, 0.0)
 
 
 def _key(name: str) -> pl.Expr:

@@ -7,15 +7,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
-
-import polars as pl
+from typing import Any, Literal
 
 from escala.errors import EscalaError, quoted
 from escala.forks import check_fork
 from escala.reading import HEAD_BYTES, file_name, first_data, guarded, read_head
 from escala.workload.clean import ABSURD_SIZE, FAITHFUL, CleaningRules, clean, remarks
 from escala.workload.filters import Filters, Names, Time
+from escala.workload.found import Found
 from escala.workload.ignored import ignored_in, said_nothing
 from escala.workload.shapes import clocked
 from escala.workload.table import MOST_CORES, Workload
@@ -36,18 +35,6 @@ SHAPED = ("slurm", "pbs")
 Columns = Mapping[str, str] | Sequence[str] | None
 SUFFIXES = (".gz", ".swf", ".json", ".csv", ".parquet", ".txt", ".log")
 OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
-
-
-class Found(NamedTuple):
-    """What a reader makes of a file, before cleaning."""
-
-    frame: pl.DataFrame
-    counts: dict[str, int]
-    shift: bool  # whether the first submission becomes time 0
-    note: str  # what the file is
-    origin_s: Callable[[float], float] = lambda first_s: 0.0  # first submission -> Unix time of the file's time 0
-    max_cores: int | None = None
-    firsts: Mapping[str, str] = {}  # rule of `counts` -> the first record, in words
 
 
 def read_workload(
@@ -96,15 +83,15 @@ def read_workload(
     options = {option: value for option, value in given.items() if value is not None}
     part = {"partition": partition, "user": user, "account": account, "since": since, "until": until}
     with guarded(where, "a log of jobs"):
-        kind = _kind(where, format, columns, options)
+        kind = chosen_kind(where, format, columns, options)
         keep = Filters(**part)  # type: ignore[arg-type]
-        found = _noted_size(READERS[kind](where, {**options, "keep": keep, **({"shapes": True} if shapes and kind in SHAPED else {})}))
+        found = noted_size(READERS[kind](where, {**options, "keep": keep, **({"shapes": True} if shapes and kind in SHAPED else {})}))
         kept, counts, firsts = clean(found.frame, rules or CleaningRules())
         counts, firsts = {**keep.counts, **found.counts, **counts}, {**found.firsts, **firsts}
         if strict:
-            _refuse_touched(where, counts, firsts, rules)
+            refuse_touched(where, counts, firsts, rules)
         if kept.is_empty():
-            raise _nothing_left(where, remarks(counts, firsts, rules))
+            raise nothing_left(where, remarks(counts, firsts, rules))
         beside = _beside(rules, shift, name, max_cores, shapes or None)
         workload = Workload.from_jobs(
             kept.drop(said_nothing(kept)),
@@ -119,12 +106,12 @@ def read_workload(
         return _placed(workload, found, shift)
 
 
-def _nothing_left(where: Path, reasons: list[str]) -> EscalaError:
+def nothing_left(where: Path, reasons: list[str]) -> EscalaError:
     told = "; ".join(reasons)
     return EscalaError(f"{where}: no job is left after cleaning ({told}): check the file, or read it by other rules= ({RULE_FLAGS})")
 
 
-def _kind(where: Path, format: str | None, columns: Columns, options: Mapping[str, Any]) -> str:
+def chosen_kind(where: Path, format: str | None, columns: Columns, options: Mapping[str, Any]) -> str:
     """The format of a file, given or found; refused where an option means nothing there."""
     check_fork()
     kind = detect(where, columns) if format is None else format
@@ -146,7 +133,7 @@ def _placed(workload: Workload, found: Found, shift: bool | None) -> Workload:
     return workload.with_jobs(workload.jobs, origin_s=origin) if origin else workload
 
 
-def _noted_size(found: Found) -> Found:
+def noted_size(found: Found) -> Found:
     """Without a size of the machine that no machine has, which is counted."""
     if found.max_cores is None or found.max_cores <= MOST_CORES:
         return found
@@ -162,7 +149,7 @@ def _beside(
     return {option: value for option, value in given.items() if value is not None}
 
 
-def _refuse_touched(path: Path, counts: Mapping[str, int], firsts: Mapping[str, str], rules: CleaningRules | None) -> None:
+def refuse_touched(path: Path, counts: Mapping[str, int], firsts: Mapping[str, str], rules: CleaningRules | None) -> None:
     """`EscalaError` for the first rule that leaves a job out or changes it."""
     touched = {rule: count for rule, count in counts.items() if rule not in FAITHFUL}
     if touched:
@@ -171,12 +158,9 @@ def _refuse_touched(path: Path, counts: Mapping[str, int], firsts: Mapping[str, 
 
 
 def _swf(path: Path, options: dict[str, Any]) -> Found:
-    from escala.workload.swf import header_number, note_of, origin, read_swf
+    from escala.workload.swf import found_of, read_swf
 
-    log = read_swf(path, **options)
-    size = header_number(log.header, "MaxProcs", "MaxNodes")
-    most = int(min(size, 1e300)) if size and size > 0 else None
-    return Found(log.frame, log.counts, True, note_of(log.header), lambda first_s: origin(log.header, first_s), most, log.firsts)
+    return found_of(read_swf(path, **options))
 
 
 def _batsim(path: Path, options: dict[str, Any]) -> Found:
@@ -187,18 +171,19 @@ def _batsim(path: Path, options: dict[str, Any]) -> Found:
 
 
 def _slurm(path: Path, options: dict[str, Any]) -> Found:
-    from escala.workload.slurm import FIELDS_HINT, read_slurm
+    from escala.workload.sacct_text import FIELDS_HINT
+    from escala.workload.slurm import NOTE, read_slurm
 
     if isinstance(options.get("columns"), Mapping):
         raise EscalaError(f"{path}: is sacct text: give {FIELDS_HINT}, the list of its fields in order")
     log = read_slurm(path, **options)
-    return Found(log.frame, log.counts, True, "sacct text", firsts=log.firsts)
+    return Found(log.frame, log.counts, True, NOTE, firsts=log.firsts)
 
 
 def _pbs(path: Path, options: dict[str, Any]) -> Found:
-    from escala.workload.pbs import read_pbs
+    from escala.workload.pbs import NOTE, read_pbs
 
-    return Found(read_pbs(path, **options), {}, True, "PBS accounting log")
+    return Found(read_pbs(path, **options), {}, True, NOTE)
 
 
 def _table(path: Path, options: dict[str, Any]) -> Found:
@@ -270,7 +255,7 @@ def _detect_lines(data: list[str], path: Path, columns: Columns) -> str:
     from escala.workload.google import is_google
     from escala.workload.layouts import is_known
     from escala.workload.pbs import RECORD
-    from escala.workload.slurm import FIELDS_HINT, is_sacct
+    from escala.workload.sacct_text import FIELDS_HINT, is_sacct
 
     if not data:
         raise EscalaError(f"{path}: has comments only: give a log with jobs")

@@ -6,33 +6,29 @@ that never started, jobs still running, the same job twice. Times without a zone
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import polars as pl
 
 from escala.errors import EscalaError
-from escala.reading import read_text
+from escala.reading import read_text, reading
 from escala.workload import asked
 from escala.workload.clean import COMPONENT, record_name
 from escala.workload.filters import Keep, every
 from escala.workload.heterogeneous import joined
 from escala.workload.ignored import COLUMNS
+from escala.workload.lines import line_chunks
+from escala.workload.sacct_text import Scan
+from escala.workload.shapes import SHAPES
 from escala.workload.slurm_json import json_frame
+from escala.workload.table import HOSTS
 
-XDMOD = (  # what Open XDMoD asks sacct for, without a header
-    *("JobID", "JobIDRaw", "Cluster", "Partition", "QOS", "Account", "Group", "GID", "User", "UID", "Submit", "Eligible", "Start", "End"),
-    *("Elapsed", "ExitCode", "State", "NNodes", "NCPUS", "ReqCPUS", "ReqMem", "ReqTRES", "AllocTRES", "Timelimit", "NodeList", "JobName"),
-)
-WANTED = (
-    *("jobid", "jobidraw", "submit", "eligible", "start", "end", "elapsed", "elapsedraw", "timelimit", "timelimitraw"),
-    *("ncpus", "alloccpus", "reqcpus", "alloctres", "reqtres", "state", "user", "uid", "partition", "nodelist", "account", "qos"),
-    *("priority", "reservation", "constraints", "licenses", "reqmem", "reqgres", "allocgres", "submitline", "group", "gid", "jobname"),
-    *("arraytaskthrottle", *asked.FIELDS),
-)
-FREE_TEXT = ("jobname", "submitline", "comment", "admincomment", "systemcomment", "constraints", "container", "workdir", "wckey", "reason")
+NOTE = "sacct text"
+Cores = Literal["allocated", "requested"]
+Submission = Literal["submit", "eligible"]
+
 STATES = {
     "COMPLETED": "COMPLETED",
     **dict.fromkeys(("FAILED", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "OUT_OF_ME+", "LAUNCH_FAILED", "RECONFIG_FAIL"), "FAILED"),
@@ -46,22 +42,6 @@ STATES = {
 WAITING = ("PENDING", "PD", "CONFIGURING", "CF")
 RUNNING = ("RUNNING", "R", "COMPLETING", "CG", "SUSPENDED", "S", "RESIZING", "RS", "STAGE_OUT", "SIGNALING")
 UNKNOWN = ("", "unlimited", "partition_limit", "invalid", "none", "unknown", "n/a")  # no time, or no limit
-FIELDS_HINT = "columns=['JobID', 'Submit', ...] (--fields JobID,Submit,...)"
-LONGEST_RECORD = 400  # lines of one record
-MOST_BROKEN = 50  # pieces of records, if there are no more whole ones
-MOST_SEPARATORS = 60  # in the free text of one record
-
-_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
-_TYPED = {
-    "jobid": re.compile(r"\d+([_+.].*)?|\d+_\[.*\].*"),
-    "state": re.compile(r"[A-Z][A-Z_]+\+?( by -?\w+)?"),
-    **dict.fromkeys(("elapsed", "suspended", "cputime"), re.compile(r"(\d+-)?(\d+:)?\d+:\d\d(\.\d+)?|")),
-    **dict.fromkeys(("exitcode", "derivedexitcode"), re.compile(r"\d+:\d+|")),
-    **dict.fromkeys(("alloctres", "reqtres"), re.compile(r"(.+=.+)?")),
-    **dict.fromkeys(("submit", "eligible", "start", "end"), re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|Unknown|None|N/A|\d*")),
-    **dict.fromkeys(("elapsedraw", "timelimitraw", "ncpus", "alloccpus", "reqcpus"), re.compile(r"\d*|UNLIMITED|Partition_Limit")),
-    **dict.fromkeys(("uid", "gid", "nnodes", "allocnodes", "reqnodes", "associd", "dbindex", "qosraw", "priority"), re.compile(r"\d*")),
-}
 
 
 class SlurmLog(NamedTuple):
@@ -72,17 +52,11 @@ class SlurmLog(NamedTuple):
     firsts: dict[str, str]
 
 
-def is_sacct(first_line: str) -> bool:
-    """True for a header of sacct, or for the fields that Open XDMoD asks for."""
-    names = {name.lower() for name in first_line.split("|")}
-    return bool({"jobid", "jobidraw"} & names) or _is_xdmod(first_line)
-
-
 def read_slurm(
     path: Path,
     columns: Sequence[str] | None = None,
-    cores: Literal["allocated", "requested"] = "allocated",
-    submission: Literal["submit", "eligible"] = "submit",
+    cores: Cores = "allocated",
+    submission: Submission = "submit",
     keep: Keep = every,
     shapes: bool = False,
 ) -> SlurmLog:
@@ -92,154 +66,76 @@ def read_slurm(
     (ReqCPUS, ReqTRES) first. `submission`: when a job counts as submitted: Submit, or Eligible (after dependencies and begin times).
     The components of a heterogeneous job that started together become one job, see `heterogeneous`.
     """
-    if cores not in ("allocated", "requested") or submission not in ("submit", "eligible"):
-        raise EscalaError(f"cores is {cores!r}, submission {submission!r}: give 'allocated' or 'requested', 'submit' or 'eligible'")
     text = read_text(path)
     if text.lstrip().startswith("{"):
-        return _interpret(json_frame(text, path), cores, submission, path, 0, keep, shapes)
-    lines = text.splitlines()
-    fields, first = _fields(lines, columns, path)
-    need = [name for name in fields if name in WANTED]
-    records, numbers, broken, first_broken = _records(lines, first, fields, path)
-    if not records:
-        raise EscalaError(f"{path}: no job records below the header: export with sacct --parsable2 and at least one job")
-    at = [fields.index(name) for name in need]
-    frame = pl.DataFrame(
-        {name: [record[k].strip() for record in records] for name, k in zip(need, at)}, schema=dict.fromkeys(need, pl.String)
-    )
-    frame = frame.with_columns(line=pl.Series(numbers))
-    log = _interpret(frame, cores, submission, path, broken, keep, shapes)
-    return log._replace(firsts={**log.firsts, "broken record": f"line {first_broken}"}) if broken else log
-
-
-def _is_xdmod(line: str) -> bool:
-    """26 fields with four times where Open XDMoD has them."""
-    values = line.rstrip("|").split("|")
-    return (
-        len(values) >= len(XDMOD)
-        and all(_TYPED["submit"].fullmatch(value) for value in values[10:14])
-        and bool(_STAMP.fullmatch(values[10]))
-    )
-
-
-def _fields(lines: list[str], columns: Sequence[str] | None, path: Path) -> tuple[list[str], int]:
-    """Names of the fields in lower case, and the number of the first record's line (from 0)."""
-    first = next((k for k, line in enumerate(lines) if line.strip()), None)
-    if first is None:
-        raise EscalaError(f"{path}: is empty: export with sacct --parsable2")
-    header = [name.strip().lower() for name in lines[first].split("|")]
-    if {"jobid", "jobidraw"} & set(header):
-        fields, begin = header, first + 1
-    elif columns is not None:
-        fields, begin = [name.lower() for name in columns], first
-        fields += [""] if lines[first].endswith("|") and len(header) == len(fields) + 1 else []
-    elif _is_xdmod(lines[first]):
-        fields, begin = [name.lower() for name in XDMOD], first
+        log = _interpret(json_frame(text, path), cores, submission, path, keep, shapes)
     else:
-        raise EscalaError(f"{path}, line {first + 1}: no header with JobID: export with a header, or name the fields, {FIELDS_HINT}")
-    for choice in (("jobid", "jobidraw"), ("submit", "eligible"), ("state", "elapsed", "elapsedraw", "end")):
-        if not set(choice) & set(fields):
-            raise EscalaError(
-                f"{path}: no field {' or '.join(choice)}: export with sacct --format=JobID,User,Submit,Start,End,State,AllocCPUS,..."
-            )
-    return fields, begin
+        scan = Scan(text.splitlines(), columns, path)
+        log = _interpret(scan.frame(whole=True), cores, submission, path, keep, shapes)
+        if not scan.found:
+            raise _no_records(path)
+        log = SlurmLog(log.frame, scan.broken | log.counts, log.firsts | scan.first_broken)
+    frame, counts, firsts = together(log.frame)
+    return SlurmLog(frame, log.counts | counts, log.firsts | firsts)
 
 
-def _records(lines: list[str], first: int, fields: list[str], path: Path) -> tuple[list[list[str]], list[int], int, int]:
-    """Values of each record, its line number (from 1), how many pieces were no record, and the line of the first.
-
-    A record may run over several lines and hold the separator in a free-text field; a repeated header is passed over.
-    """
-    records, numbers, broken, first_broken, k = [], [], 0, 0, first
-    header = [name.lower() for name in fields]
-    while k < len(lines):
-        line = lines[k]
-        values = line.split("|")
-        if len(values) == len(fields):
-            if [value.lower() for value in values[:3]] != header[:3]:
-                records.append(values)
-                numbers.append(k + 1)
-        elif line.strip():
-            joined, used = _join(lines, k, fields)
-            if joined is None:
-                broken += 1
-                first_broken = first_broken or k + 1
-                if broken > MOST_BROKEN and broken > len(records):
-                    raise EscalaError(f"{path}, line {k + 1}: most lines do not have the {len(fields)} fields of the header: export again")
-            else:
-                records.append(joined)
-                numbers.append(k + 1)
-                k += used - 1
-        k += 1
-    return records, numbers, broken, first_broken
+def slurm_pieces(path: Path, columns: Sequence[str] | None, cores: Cores, submission: Submission, keep: Keep) -> Iterator[SlurmLog]:
+    """The same of text some megabytes at a time, in the order of the file. What belongs together (`together`) is not yet joined."""
+    scan: Scan | None = None
+    with reading(path) as stream:
+        for text, _ in line_chunks(stream, path):
+            lines = text.decode("utf-8", errors="replace").splitlines()
+            if scan is not None:
+                scan.more(lines)
+            elif any(line.strip() for line in lines):
+                scan = Scan(lines, columns, path)
+            if scan is not None:
+                yield _interpret(scan.frame(whole=False), cores, submission, path, keep, False)
+    scan = scan or Scan([], columns, path)
+    log = _interpret(scan.frame(whole=True), cores, submission, path, keep, False)
+    if not scan.found:
+        raise _no_records(path)
+    yield SlurmLog(log.frame, scan.broken | log.counts, log.firsts | scan.first_broken)
 
 
-def _join(lines: list[str], k: int, fields: list[str]) -> tuple[list[str] | None, int]:
-    """The record that begins at line k and how many lines it takes; None if none fits."""
-    separators, least = 0, len(fields) - 1
-    for used in range(1, LONGEST_RECORD + 1):
-        if k + used > len(lines):
-            break
-        line = lines[k + used - 1]
-        here = line.count("|")
-        if used > 1 and here == least and _fits(line.split("|"), fields):
-            break  # a whole record of its own
-        separators += here
-        if separators > least + MOST_SEPARATORS:
-            break  # more lines only add to them
-        if separators < least:
-            continue
-        values = _align("\n".join(lines[k : k + used]).split("|"), fields)
-        if values is not None:
-            return values, used
-    return None, 1
+def together(frame: pl.DataFrame) -> SlurmLog:
+    """Records for `clean`: a record once, and the components of a heterogeneous job as one. All that were submitted at one instant are
+    needed to know it."""
+    firsts: dict[str, str] = {}
+    shapes = [name for name in frame.columns if name in (*SHAPES, HOSTS) and name not in COLUMNS]
+    record = pl.struct(pl.exclude("line", *COLUMNS))
+    again = ~frame.select(record.is_first_distinct().alias("first"))["first"]  # sacct --duplicates, or overlaps
+    counts = {"repeated record": _noted("repeated record", frame, again, firsts)}
+    frame = frame.filter(~again)
+    whole = joined(frame, shapes)
+    if whole.height < frame.height:
+        counts[COMPONENT] = frame.height - whole.height
+        firsts[COMPONENT] = record_name(whole, int((~whole["job_id"].is_in(frame["job_id"].implode())).arg_max() or 0))
+    return SlurmLog(whole, {rule: count for rule, count in counts.items() if count}, firsts)
 
 
-def _align(values: list[str], fields: list[str]) -> list[str] | None:
-    """Values put to fields where free-text fields may hold the separator; None if no way fits.
-
-    Of all ways in which every value of known form has that form, one in which most of these values are not empty (dynamic programming over
-    fields and separators used up).
-    """
-    extra = len(values) - len(fields)
-    if not 0 <= extra <= MOST_SEPARATORS:
-        return None
-    best: dict[int, tuple[int, list[str]]] = {0: (0, [])}  # separators used up -> (known values, aligned values)
-    for k, name in enumerate(fields):
-        form, reached = _TYPED.get(name), dict[int, tuple[int, list[str]]]()
-        for used, (score, aligned) in best.items():
-            for more in range(extra - used + 1) if name in FREE_TEXT else (0,):
-                value = "|".join(values[k + used : k + used + more + 1])
-                if form is not None and form.fullmatch(value.strip()) is None:
-                    continue
-                gain = score + (form is not None and value.strip() != "")
-                if gain > reached.get(used + more, (-1, []))[0]:
-                    reached[used + more] = (gain, [*aligned, value])
-        best = reached
-    return best[extra][1] if extra in best else None
+def _no_records(path: Path) -> EscalaError:
+    return EscalaError(f"{path}: no job records below the header: export with sacct --parsable2 and at least one job")
 
 
-def _fits(values: Iterable[str], fields: list[str]) -> bool:
-    """True if every value whose form is known has it."""
-    return all(_TYPED[name].fullmatch(value.strip()) is not None for name, value in zip(fields, values) if name in _TYPED)
+def _noted(rule: str, frame: pl.DataFrame, which: pl.Series, firsts: dict[str, str]) -> int:
+    """How many records a rule takes; the first is noted."""
+    which = which.fill_null(False)
+    if which.any():
+        firsts[rule] = record_name(frame, int(which.arg_max() or 0))
+    return int(which.sum())
 
 
-def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, broken: int, keep: Keep, shapes: bool) -> SlurmLog:
-    """Text -> records for `clean`."""
+def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, keep: Keep, shapes: bool) -> SlurmLog:
+    """Text -> records for `together`."""
+    if cores not in ("allocated", "requested") or submission not in ("submit", "eligible"):
+        raise EscalaError(f"cores is {cores!r}, submission {submission!r}: give 'allocated' or 'requested', 'submit' or 'eligible'")
     have = set(frame.columns)
     more = asked.of_sacct(have, submission) if shapes else {}
     frame = frame.with_columns(job_id=pl.coalesce(_text(name, have) for name in ("jobid", "jobidraw")), word=_first_word(have))
     firsts: dict[str, str] = {}
-
-    def noted(rule: str, which: pl.Series) -> int:
-        """How many records a rule takes; the first is noted."""
-        which = which.fill_null(False)
-        if which.any():
-            firsts[rule] = record_name(frame, int(which.arg_max() or 0))
-        return int(which.sum())
-
     step = frame["job_id"].str.contains(r"\.")
-    steps = noted("job step rows", step)
+    counts = {"job step rows": _noted("job step rows", frame, step, firsts)}
     frame = frame.filter(~step)
     frame = frame.with_columns([_seconds(name, have).alias(f"{name}_at") for name in ("submit", "eligible", "start", "end")])
     frame = frame.with_columns(elapsed_s=_elapsed(have), walltime_s=_limit(have), cores=_cores(have, cores))
@@ -249,14 +145,9 @@ def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, bro
     owners |= {"account": _text("account", have), "submit_s": pl.coalesce(first, second)}
     frame = keep(frame.with_columns(**owners, **_ignored(have, submission, shapes), **more), 0.0)
     waiting, running = _unfinished(frame, have)
-    counts = {
-        "job step rows": steps,
-        "broken record": broken,
-        "never started": noted("never started", waiting),
-        "still running": noted("still running", running & ~waiting),
-    }
-    frame = frame.filter(~(waiting | running))
-    frame = frame.select(
+    counts["never started"] = _noted("never started", frame, waiting, firsts)
+    counts["still running"] = _noted("still running", frame, running & ~waiting, firsts)
+    frame = frame.filter(~(waiting | running)).select(
         pl.col("line", "job_id", "submit_s", "walltime_s", "cores", "user"),
         pl.col("elapsed_s").alias("runtime_s"),
         (pl.col("start_at") - pl.col("submit_s")).alias("wait_s"),
@@ -265,15 +156,7 @@ def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, bro
         pl.col(COLUMNS),
         pl.col(list(more)),
     )
-    record = pl.struct(pl.exclude("line", *COLUMNS))
-    again = ~frame.select(record.is_first_distinct().alias("first"))["first"]  # sacct --duplicates, or overlaps
-    counts["repeated record"] = noted("repeated record", again)
-    frame = frame.filter(~again)
-    whole = joined(frame, more)
-    if whole.height < frame.height:
-        counts[COMPONENT] = frame.height - whole.height
-        firsts[COMPONENT] = record_name(whole, int((~whole["job_id"].is_in(frame["job_id"].implode())).arg_max() or 0))
-    return SlurmLog(whole, {rule: count for rule, count in counts.items() if count}, firsts)
+    return SlurmLog(frame, {rule: count for rule, count in counts.items() if count}, firsts)
 
 
 def _ignored(have: set[str], submission: str, shapes: bool) -> dict[str, pl.Expr]:

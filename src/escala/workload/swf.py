@@ -7,26 +7,25 @@ comments, ids that are text (`job_12`), fractional numbers, absolute times, unso
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from escala.errors import EscalaError, quoted
-from escala.reading import BOM, guarded, line_breaks, reading, refuse_nul
+from escala.reading import guarded, reading
 from escala.workload.clean import record_name
 from escala.workload.files import write_atomic
 from escala.workload.filters import ABSOLUTE_FROM_S, Keep, every
+from escala.workload.found import Found
+from escala.workload.lines import line_chunks
 from escala.workload.shapes import MOST_S
 from escala.workload.table import Workload
 
-CHUNK_BYTES = 1 << 23
-LONGEST_LINE = 1 << 26
 FIELDS = {"job number": 1, "submit time": 2, "wait time": 3, "run time": 4, "allocated processors": 5, "requested processors": 8}
 FIELDS |= {"requested time": 9, "requested memory": 10, "status": 11, "user": 12, "group": 13, "executable": 14}
 FIELDS |= {"queue": 15, "partition": 16, "preceding job": 17}  # all in the order of the scanner's rows
@@ -47,29 +46,72 @@ class SwfLog(NamedTuple):
     firsts: dict[str, str]
 
 
+class Names(NamedTuple):
+    """What a log means by its fields 15 to 17, which only all of its lines show."""
+
+    queue: str  # the field that is the queue
+    partitions: bool  # are there several, besides
+    before: bool  # do jobs wait for others? Some logs fill the field with 1
+
+
 def read_swf(path: Path, cores: CoresField = "allocated", keep: Keep = every) -> SwfLog:
     """The job lines of an SWF file. `cores`: the field preferred, 5 (allocated) or 8 (requested); the other where it is not positive.
     `keep`: takes part of them. The account is field 13 (group); the partition field 16 where it has several values, else 15 (queue)."""
-    if cores not in ("allocated", "requested"):
-        raise EscalaError(f"cores is {cores!r}: give 'allocated' (field 5 first) or 'requested' (field 8 first)")
     header: dict[str, list[str]] = {}
-    frames = []
-    with reading(path) as stream:
-        for text, first_line in _chunks(stream, path):
-            frames.append(_parse(text, first_line, path, header, cores))
+    frames = list(_lines(path, header, cores))
     frame = pl.concat(frames, how="vertical") if frames else pl.DataFrame()
     if frame.is_empty():
-        raise EscalaError(f"{path}: no job lines: an SWF line has 18 numbers")
-    queue = "queue" if frame["queue"].null_count() < frame.height else "partition"
-    partition = ["partition"] if frame["partition"].drop_nulls().n_unique() > 1 else []
-    before = [pl.col("preceding job").alias("dependency")] if frame["preceding job"].n_unique() > 1 else []  # some logs fill it with 1
+        raise _no_lines(path)
+    return _log(frame, _names([frame]), header, keep)
+
+
+def swf_pieces(path: Path, cores: CoresField, keep: Keep, exact: bool) -> Iterator[SwfLog]:
+    """The same some megabytes at a time, in the order of the file. Partial executions are left out where the whole job stands in the same
+    piece. exact: queues and partitions are told apart by all lines, which are read twice, else by those of the first piece."""
+    header: dict[str, list[str]] = {}
+    names = _names(_lines(path, {}, cores)) if exact else None
+    empty = True
+    for frame in _lines(path, header, cores):
+        names = names or _names([frame])
+        empty = empty and frame.is_empty()
+        yield _log(frame, names, header, keep)
+    if empty:
+        raise _no_lines(path)
+
+
+def _no_lines(path: Path) -> EscalaError:
+    return EscalaError(f"{path}: no job lines: an SWF line has 18 numbers")
+
+
+def _lines(path: Path, header: dict[str, list[str]], cores: CoresField) -> Iterator[pl.DataFrame]:
+    """The fields of the job lines, some megabytes at a time; `header` is filled meanwhile."""
+    if cores not in ("allocated", "requested"):
+        raise EscalaError(f"cores is {cores!r}: give 'allocated' (field 5 first) or 'requested' (field 8 first)")
+    with reading(path) as stream:
+        for text, first_line in line_chunks(stream, path):
+            yield _parse(text, first_line, path, header, cores)
+
+
+def _names(frames: Iterable[pl.DataFrame]) -> Names:
+    queued, partitions, before = False, set[str](), set[str | None]()
+    for frame in frames:
+        queued = queued or frame["queue"].null_count() < frame.height
+        partitions |= set(frame["partition"].drop_nulls().unique().head(2))
+        before |= set(frame["preceding job"].unique().head(2))
+    return Names("queue" if queued else "partition", len(partitions) > 1, len(before) > 1)
+
+
+def _log(frame: pl.DataFrame, names: Names, header: dict[str, list[str]], keep: Keep) -> SwfLog:
+    """Lines as records for `clean`."""
+    partition = ["partition"] if names.partitions else []
+    before = [pl.col("preceding job").alias("dependency")] if names.before else []
     frame = frame.select(
         pl.col("job number").alias("job_id"),
         pl.col("submit time").alias("submit_s"),
         pl.col("run time").alias("runtime_s"),
         pl.col("requested time").alias("walltime_s"),
         pl.col("wait time").alias("wait_s"),
-        pl.col(queue).alias("queue"),
+        pl.col(names.queue).alias("queue"),
         pl.col("requested memory").alias("memory"),
         pl.col("cores", "user", "group", "executable", "status", "line", *partition),
         *before,
@@ -79,23 +121,12 @@ def read_swf(path: Path, cores: CoresField = "allocated", keep: Keep = every) ->
     return SwfLog(frame, header, {rule: partial} if partial else {}, {rule: first} if partial else {})
 
 
-def swf_pieces(path: Path, header: dict[str, list[str]], cores: CoresField = "allocated") -> Iterator[pl.DataFrame]:
-    """The job lines of an SWF file as records for `clean`, some 100 000 at a time, in the order of the file; `header` is filled meanwhile.
-    Each piece is read by itself: partial executions are left out where the whole job stands in the same piece."""
-    with reading(path) as stream:
-        for text, first_line in _chunks(stream, path):
-            frame = _parse(text, first_line, path, header, cores)
-            named = {"job_id": "job number", "submit_s": "submit time", "runtime_s": "run time", "walltime_s": "requested time"}
-            named |= {"wait_s": "wait time", "queue": "queue", "cores": "cores", "user": "user", "status": "status", "line": "line"}
-            yield _whole_jobs(frame.select(pl.col(old).alias(new) for new, old in named.items()))[0]
-
-
 def read_header(path: str | Path) -> dict[str, list[str]]:
     """The header of an SWF file: `; Name: value` lines, name -> values in order. Reading stops at the first job."""
     header: dict[str, list[str]] = {}
     path = Path(path)
     with guarded(path, "SWF"), reading(path) as stream:
-        for text, _ in _chunks(stream, path):
+        for text, _ in line_chunks(stream, path):
             for raw in text.split(b"\n"):
                 line = raw.strip()
                 if line and not line.startswith((b";", b"#")):
@@ -114,9 +145,13 @@ def header_number(header: dict[str, list[str]], *names: str) -> float | None:
     return None
 
 
-def note_of(header: dict[str, list[str]]) -> str:
-    """What the file is, in words."""
-    return ", ".join(["SWF", *(value for key in ("Version", "Computer", "Installation") for value in header.get(key, [])[:1] if value)])
+def found_of(log: SwfLog) -> Found:
+    """A log with what its header says of it."""
+    size = header_number(log.header, "MaxProcs", "MaxNodes")
+    facts = [value for key in ("Version", "Computer", "Installation") for value in log.header.get(key, [])[:1] if value]
+    note = ", ".join(["SWF", *facts])
+    most = int(min(size, 1e300)) if size and size > 0 else None
+    return Found(log.frame, log.counts, True, note, lambda first_s: origin(log.header, first_s), most, log.firsts)
 
 
 def origin(header: dict[str, list[str]], first_submit_s: float) -> float:
@@ -125,25 +160,6 @@ def origin(header: dict[str, list[str]], first_submit_s: float) -> float:
         return 0.0
     start = header_number(header, "UnixStartTime") or 0.0
     return start if abs(start) <= MOST_S else 0.0
-
-
-def _chunks(stream: BinaryIO, path: Path) -> Iterator[tuple[bytes, int]]:
-    """Whole lines, some megabytes at a time, each ended by a newline, with the number of the first (from 1)."""
-    rest, line = b"", 1
-    for data in itertools.chain([stream.read(CHUNK_BYTES).removeprefix(BOM)], iter(lambda: stream.read(CHUNK_BYTES), b"")):
-        refuse_nul(data, path, line)
-        end = data.rfind(b"\n") + 1
-        if end == 0:
-            rest += data
-            if len(rest) > LONGEST_LINE:
-                raise EscalaError(f"{path}, line {line}: a line of more than {LONGEST_LINE:,} bytes: no SWF")
-            continue
-        text = line_breaks(rest + data[:end])
-        yield text, line
-        line += text.count(b"\n")
-        rest = data[end:]
-    if rest:
-        yield line_breaks(rest + b"\n"), line
 
 
 def _parse(text: bytes, first_line: int, path: Path, header: dict[str, list[str]], cores: CoresField) -> pl.DataFrame:

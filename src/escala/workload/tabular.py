@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from escala.errors import EscalaError, quoted
-from escala.parquet import refuse_damaged
-from escala.reading import BOM, first_twin, guarded, line_breaks, read_all, refuse_nul
+from escala.parquet import refuse_damaged, refuse_damaged_file
+from escala.reading import BOM, first_twin, guarded, line_breaks, read_all, read_head, reading, refuse_nul
 from escala.workload.clean import CleaningRules, clean
 from escala.workload.filters import Keep, every
 from escala.workload.ignored import COLUMNS, column_of
 from escala.workload.layouts import ALIBABA, ALIBABA_NEEDS, LAYOUTS, PACK, TIMES, UNITS, WORDS, Layout, alibaba_jobs
+from escala.workload.lines import line_chunks
 from escala.workload.table import ESTIMATE, OPTIONAL, SCHEMA, Workload
 
 MOST_COLUMNS = 5000
 FREE_ROWS = 10_000_000
+ROW = " row"  # of the file, from 0
 
 
 class TabularLog(NamedTuple):
@@ -52,13 +54,87 @@ def read_table(
     `units`: column -> unit or seconds, for single ones. `select`: column -> value, to take part of the rows. `keep`: takes part of the
     jobs; partition and account are columns of such a name, or those that `columns` says.
     """
-    table = _selected(load_table(path), select or {}, path)
-    layout = _layout(table, columns, path)
-    _one_workload(table, layout, path)
-    if layout.name == ALIBABA:
-        frame, counts, firsts = alibaba_jobs(table, keep)
-        return TabularLog(frame, counts, True, ALIBABA, firsts)
-    return TabularLog(keep(records(table, layout, units or {}, unit, path)), {}, layout.shift, layout.name)
+    table = load_table(path)
+    reader = _Reader(path, columns, units or {}, unit, select or {}, table.columns)
+    found = reader.part(table, keep)
+    reader.close()
+    return found
+
+
+def table_pieces(
+    path: Path,
+    columns: Mapping[str, str] | None,
+    units: Mapping[str, float | str] | None,
+    unit: str | None,
+    select: Mapping[str, Any] | None,
+    keep: Keep,
+    rows: int,
+) -> Iterator[TabularLog]:
+    """The same, some `rows` of Parquet or some megabytes of CSV at a time, in the order of the file."""
+    reader: _Reader | None = None
+    for table in _parquet_pieces(path, rows) if read_head(path, 4) == b"PAR1" else _csv_pieces(path):
+        reader = reader or _Reader(path, columns, units or {}, unit, select or {}, table.columns)
+        yield reader.part(table, keep)
+    if reader is not None:
+        reader.close()
+
+
+class _Reader:
+    """Rows of one file as records, however many at a time; what they mean is known by the names of the columns."""
+
+    def __init__(
+        self,
+        path: Path,
+        columns: Mapping[str, str] | None,
+        units: Mapping[str, float | str],
+        unit: str | None,
+        select: Mapping[str, Any],
+        names: Sequence[str],
+    ) -> None:
+        self._path, self._units, self._unit, self._select = path, units, unit, select
+        for name in select:
+            if name not in names:
+                raise EscalaError(f"{path}: no column {name!r} to select by: columns are {_few(names)}")
+        self._layout = _layout(names, columns, path)
+        self._rows = self._selected = 0
+        self._keys: pl.DataFrame | None = None  # by which workloads are told apart
+
+    def part(self, table: pl.DataFrame, keep: Keep) -> TabularLog:
+        """The next rows as records for `clean`."""
+        first, layout, path = self._rows, self._layout, self._path
+        self._rows += table.height
+        table = table.with_columns(pl.int_range(first, first + table.height).alias(ROW))
+        for name, value in self._select.items():
+            kept = table.filter(pl.col(name).cast(pl.String) == str(value))
+            if kept.is_empty() and first == 0 and table.height:
+                self._there = name, value, table[name].cast(pl.String).unique().sort().to_list()
+            table = kept
+        rows, at, table = table[ROW], self._selected, table.drop(ROW)
+        self._selected += table.height
+        self._refuse_others(table)
+        if layout.name == ALIBABA:
+            frame, counts, firsts = alibaba_jobs(table, keep)
+            return TabularLog(frame, counts, True, ALIBABA, firsts)
+        return TabularLog(keep(records(table, layout, self._units, self._unit, path, rows, at)), {}, layout.shift, layout.name)
+
+    def _refuse_others(self, table: pl.DataFrame) -> None:
+        """A file of several workloads needs a choice."""
+        names = [name for name in self._layout.split if name in table.columns]
+        self._keys = pl.concat([self._keys, table.select(names)] if self._keys is not None else [table.select(names)])
+        self._keys = self._keys.unique(maintain_order=True)
+        if self._keys.height > 1:
+            first = self._keys.row(0, named=True)
+            example = ", ".join(f"{name!r}: {value!r}" for name, value in first.items())
+            flags = " ".join(f"--select {name}={value}" for name, value in first.items())
+            other = ", or read all with read_pack" if self._layout.name == PACK.name else ""
+            held = f"holds {self._keys.height} workloads"
+            raise EscalaError(f"{self._path}: {held}: choose one with select={{{example}}} ({flags}){other}")
+
+    def close(self) -> None:
+        """After the last rows. EscalaError where none was selected."""
+        if self._select and not self._selected and self._rows:
+            name, value, there = self._there
+            raise EscalaError(f"{self._path}: no row has {name} = {value!r}: values are {_few(there)}")
 
 
 def read_pack(path: str | Path, unit: str, rules: CleaningRules | None = None) -> dict[tuple[str, str], Workload]:
@@ -90,13 +166,44 @@ def _packs(where: Path, unit: str, rules: CleaningRules) -> dict[tuple[str, str]
 def load_table(path: Path, names: str | None = None) -> pl.DataFrame:
     """The file as a data frame; CSV columns as text. names: the first line of a CSV file that has none."""
     data = read_all(path)
+    if data[:4] == b"PAR1":
+        return _parquet(data, path)
+    refuse_nul(data, path)
     line = 1 if names is None else 0
     data = data if names is None else f"{names}\n".encode() + data
+    return _csv(data if b"\n" in data else line_breaks(data), path, line)
+
+
+def _csv_pieces(path: Path) -> Iterator[pl.DataFrame]:
+    """A CSV file some megabytes at a time."""
+    header = b""
+    with reading(path) as stream:
+        for text, line in line_chunks(stream, path, quote=b'"'):
+            if not header:
+                header = text[: text.index(b"\n") + 1]
+                yield _csv(text, path, line)
+            else:
+                yield _csv(header + text, path, line - 1)
+
+
+def _parquet_pieces(path: Path, rows: int) -> Iterator[pl.DataFrame]:
+    """A Parquet file so many rows at a time."""
+    with path.open("rb") as file:
+        if file.read(4) != b"PAR1":
+            raise EscalaError(f"{path}: is packed Parquet: unpack it first, or read it whole")
+    refuse_damaged_file(path, rows)
     try:
-        if data[:4] == b"PAR1":
-            return _parquet(data, path)
-        refuse_nul(data, path)
-        data = data if b"\n" in data else line_breaks(data)
+        scan = pl.scan_parquet(path)
+        height = int(scan.select(pl.len()).collect().item())
+        for at in range(0, max(height, 1), rows):
+            yield scan.slice(at, rows).collect()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _csv(data: bytes, path: Path, line: int) -> pl.DataFrame:
+    """The table of a text, all columns as text. line: the number of its first line."""
+    try:
         header = data.removeprefix(BOM).split(b"\n", 1)[0]
         separator = _separator(header)
         if header.count(separator) >= MOST_COLUMNS:
@@ -107,17 +214,24 @@ def load_table(path: Path, names: str | None = None) -> pl.DataFrame:
         table = pl.read_csv(io.BytesIO(data), separator=separator.decode(), infer_schema=False, encoding="utf8-lossy")
         return table.rename({name: name.strip() for name in table.columns})
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, csv.Error) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise EscalaError(f"{path}{_odd_line(data, line)}: not a readable table ({reason[:200]}): mend the file") from None
+        raise _unreadable(path, error, _odd_line(data, line)) from None
+
+
+def _unreadable(path: Path, error: BaseException, where: str = "") -> EscalaError:
+    reason = next(iter(str(error).splitlines()), type(error).__name__)
+    return EscalaError(f"{path}{where}: not a readable table ({reason[:200]}): mend the file")
 
 
 def _parquet(data: bytes, path: Path) -> pl.DataFrame:
     """The table of a Parquet file. A few bytes can stand for any number of equal rows, so the rows are counted first."""
     refuse_damaged(data, path)
-    rows = int(pl.scan_parquet(io.BytesIO(data)).select(pl.len()).collect().item())
-    if rows > max(FREE_ROWS, len(data)):
-        raise EscalaError(f"{path}: {rows:,} rows in {len(data):,} bytes: no table of real jobs")
-    return pl.read_parquet(io.BytesIO(data))
+    try:
+        rows = int(pl.scan_parquet(io.BytesIO(data)).select(pl.len()).collect().item())
+        if rows > max(FREE_ROWS, len(data)):
+            raise EscalaError(f"{path}: {rows:,} rows in {len(data):,} bytes: no table of real jobs")
+        return pl.read_parquet(io.BytesIO(data))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise _unreadable(path, error) from None
 
 
 def _separator(header: bytes) -> bytes:
@@ -126,37 +240,23 @@ def _separator(header: bytes) -> bytes:
 
 
 def _odd_line(data: bytes, first: int) -> str:
-    """Where a line first has another number of separators than the header, for a message; empty for Parquet. first: number of that line."""
-    lines = [b""] if data[:4] == b"PAR1" else data.splitlines() or [b""]
+    """Where a line first has another number of separators than the header, for a message. first: number of that line."""
+    lines = data.splitlines() or [b""]
     separator = _separator(lines[0])
     odd = next((k for k, line in enumerate(lines) if line.count(separator) != lines[0].count(separator)), None)
     return "" if odd is None else f", line {odd + first}"
 
 
-def _selected(table: pl.DataFrame, select: Mapping[str, Any], path: Path) -> pl.DataFrame:
-    """The rows whose columns have the given values (compared as text)."""
-    for name, value in select.items():
-        if name not in table.columns:
-            raise EscalaError(f"{path}: no column {name!r} to select by: columns are {_few(table.columns)}")
-        kept = table.filter(pl.col(name).cast(pl.String) == str(value))
-        if kept.is_empty():
-            raise EscalaError(
-                f"{path}: no row has {name} = {value!r}: values are {_few(table[name].cast(pl.String).unique().sort().to_list())}"
-            )
-        table = kept
-    return table
-
-
-def _layout(table: pl.DataFrame, columns: Mapping[str, str] | None, path: Path) -> Layout:
+def _layout(names: Sequence[str], columns: Mapping[str, str] | None, path: Path) -> Layout:
     """The layout given, or the known one that fits."""
     if columns is None:
-        if set(table.columns) >= ALIBABA_NEEDS:
+        if set(names) >= ALIBABA_NEEDS:
             return Layout(ALIBABA, {})
-        found = next((layout for layout in LAYOUTS if layout.fits(set(table.columns))), None)
+        found = next((layout for layout in LAYOUTS if layout.fits(set(names))), None)
         if found is None:
             hint = "name them, columns={'submit_s': 'NAME', ...} (--column submit_s=NAME ...)"
-            raise EscalaError(f"{path}: no known table of jobs (columns {_few(table.columns)}): {hint}")
-        return found.of(table.columns)
+            raise EscalaError(f"{path}: no known table of jobs (columns {_few(names)}): {hint}")
+        return found.of(names)
     allowed = (*SCHEMA, *OPTIONAL, "start_s", "end_s", "partition", "account")
     for name, column in columns.items():
         if name not in allowed and not name.startswith((ESTIMATE, "demand_")):
@@ -164,27 +264,25 @@ def _layout(table: pl.DataFrame, columns: Mapping[str, str] | None, path: Path) 
                 f"{path}: columns= (--column) names the unknown field {name!r}: fields are {', '.join(allowed)}, "
                 f"{ESTIMATE}<name>, demand_<kind>"
             )
-        if column not in table.columns:
-            raise EscalaError(f"{path}: no column {column!r} (for {name}): columns are {_few(table.columns)}")
+        if column not in names:
+            raise EscalaError(f"{path}: no column {column!r} (for {name}): columns are {_few(names)}")
     if not {"submit_s", "cores"} <= set(columns) or not ({"runtime_s", "flops"} & set(columns) or {"start_s", "end_s"} <= set(columns)):
         raise EscalaError(f"{path}: columns= (--column FIELD=NAME) must name submit_s, cores, and runtime_s, flops, or start_s and end_s")
     return Layout("given columns", dict(columns))
 
 
-def _one_workload(table: pl.DataFrame, layout: Layout, path: Path) -> None:
-    """A file of several workloads needs a choice."""
-    names = [name for name in layout.split if name in table.columns]
-    keys = table.select(names).unique(maintain_order=True)
-    if keys.height > 1:
-        first = keys.row(0, named=True)
-        example = ", ".join(f"{name!r}: {value!r}" for name, value in first.items())
-        flags = " ".join(f"--select {name}={value}" for name, value in first.items())
-        other = ", or read all with read_pack" if layout.name == PACK.name else ""
-        raise EscalaError(f"{path}: holds {keys.height} workloads: choose one with select={{{example}}} ({flags}){other}")
-
-
-def records(table: pl.DataFrame, layout: Layout, units: Mapping[str, float | str], unit: str | None, path: Path) -> pl.DataFrame:
-    """The fields of the layout, in SI units and the types of the schema."""
+def records(
+    table: pl.DataFrame,
+    layout: Layout,
+    units: Mapping[str, float | str],
+    unit: str | None,
+    path: Path,
+    rows: pl.Series | None = None,
+    first: int = 0,
+) -> pl.DataFrame:
+    """The fields of the layout, in SI units and the types of the schema. rows: numbers (from 0) of the rows in the file; first: how many
+    jobs come before them."""
+    rows = pl.int_range(table.height, eager=True) if rows is None else rows
     if layout.unit_needed and unit is None and not units:
         raise EscalaError(
             f"{path}: the file does not say the unit of its times: say unit='min', 's', ... (--unit min); see the notes of its source"
@@ -199,19 +297,19 @@ def records(table: pl.DataFrame, layout: Layout, units: Mapping[str, float | str
         values = table[column]
         if name in TIMES or name.startswith(ESTIMATE):
             factor = _factor(units.get(column, layout.units.get(column, unit or "s")), path)
-            fields[name] = _times(values, factor, name, path)
+            fields[name] = _times(values, factor, name, path, rows)
         elif (SCHEMA | OPTIONAL).get(name) == pl.String() or name in COLUMNS:
             fields[name] = _text(values)
         elif (SCHEMA | OPTIONAL).get(name) == pl.Boolean():
             fields[name] = values if values.dtype == pl.Boolean else values.cast(pl.String).str.to_lowercase().is_in(["true", "1", "yes"])
         else:
-            fields[name] = _numbers(values, name, path)
+            fields[name] = _numbers(values, name, path, rows)
     for column in table.columns:
         further = column_of(column)
         taken = column in layout.columns.values() and further != "partition"  # which may be the queue as well
         if further is not None and further not in fields and not taken:
             fields[further] = _text(table[column])
-    return _completed(pl.DataFrame(fields))
+    return _completed(pl.DataFrame(fields), first)
 
 
 def _text(values: pl.Series) -> pl.Series:
@@ -221,11 +319,11 @@ def _text(values: pl.Series) -> pl.Series:
     return values.cast(pl.String).replace("", None)
 
 
-def _completed(frame: pl.DataFrame) -> pl.DataFrame:
+def _completed(frame: pl.DataFrame, first: int) -> pl.DataFrame:
     """Ids where there are none; runtime and wait from start and end; words for the status."""
     have = set(frame.columns)
     if "job_id" not in have:
-        frame = frame.with_columns(job_id=pl.int_range(1, pl.len() + 1).cast(pl.String))
+        frame = frame.with_columns(job_id=pl.int_range(first + 1, first + pl.len() + 1).cast(pl.String))
     if "runtime_s" not in have:
         frame = frame.with_columns(
             runtime_s=pl.col("end_s") - pl.col("start_s") if {"start_s", "end_s"} <= have else pl.lit(None, dtype=pl.Float64)
@@ -251,7 +349,7 @@ def _factor(unit: float | str, path: Path) -> float:
     return float(unit)
 
 
-def _times(values: pl.Series, factor: float, name: str, path: Path) -> pl.Series:
+def _times(values: pl.Series, factor: float, name: str, path: Path, rows: pl.Series) -> pl.Series:
     """Seconds: numbers x factor, or dates and times (as UTC) since 1970."""
     if values.dtype.is_temporal():
         if values.dtype == pl.Duration():
@@ -262,28 +360,28 @@ def _times(values: pl.Series, factor: float, name: str, path: Path) -> pl.Series
         if first[:4].isdigit() and first[4:5] in "-/" and len(first) >= 10:
             text = values.str.replace("T", " ").str.replace_all("/", "-").str.replace(r"(Z|\+00:?00)$", "")
             stamps = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", strict=False, time_unit="us")
-            _refuse_lost(values, stamps, name, path, "a time like 2019-01-31 12:00:00")
+            _refuse_lost(values, stamps, rows, name, path, "a time like 2019-01-31 12:00:00")
             return stamps.dt.timestamp("us").cast(pl.Float64) * 1e-6
-    return _numbers(values, name, path) * factor
+    return _numbers(values, name, path, rows) * factor
 
 
-def _numbers(values: pl.Series, name: str, path: Path) -> pl.Series:
+def _numbers(values: pl.Series, name: str, path: Path, rows: pl.Series) -> pl.Series:
     """The column as floats; null where empty; text is an error with its row."""
     if values.dtype.is_numeric() or values.dtype == pl.Null():
         return values.cast(pl.Float64)
     if values.dtype != pl.String():
         raise EscalaError(f"{path}: column {values.name!r} (for {name}) is {values.dtype}: numbers are needed")
     numbers = values.str.strip_chars().cast(pl.Float64, strict=False)
-    _refuse_lost(values, numbers, name, path, "a number")
+    _refuse_lost(values, numbers, rows, name, path, "a number")
     return numbers
 
 
-def _refuse_lost(values: pl.Series, read: pl.Series, name: str, path: Path, need: str) -> None:
+def _refuse_lost(values: pl.Series, read: pl.Series, rows: pl.Series, name: str, path: Path, need: str) -> None:
     """`EscalaError` with the first row that could not be read."""
     lost = read.is_null() & values.is_not_null() & (values.str.strip_chars() != "")
     if lost.any():
         row = int(lost.arg_true()[0])
-        raise EscalaError(f"{path}, line {row + 2}: column {values.name!r} (for {name}) is {quoted(values[row])}: {need} is needed")
+        raise EscalaError(f"{path}, line {rows[row] + 2}: column {values.name!r} (for {name}) is {quoted(values[row])}: {need} is needed")
 
 
 def _few(names: Sequence[str]) -> str:

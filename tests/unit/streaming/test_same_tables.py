@@ -12,28 +12,7 @@ import escala
 from escala.errors import EscalaError
 from escala.streaming import stream
 from escala.workload import generate
-
-NAN_IS_NAN = {"rel": 1e-9, "nan_ok": True}
-
-
-def same(path: Path, platform: Any = "32x1:grid5000", shutdown: str = "timeout:300", jobs: int = 64, **options: Any) -> pl.DataFrame:
-    """The rows of a streamed replay, which are those of the replay in memory, as are its figures and what was run."""
-    whole = escala.simulate(escala.read_workload(path), platform, "easy", shutdown, **options)
-    out = path.parent / f"{path.name}-streamed"
-    found = stream(path, platform, "easy", shutdown, jobs=jobs, out=out, **options)
-    rows = escala.Result.load(out).jobs.sort("submit_s", "job_id")
-    assert set(rows.columns) == set(whole.jobs.columns)
-    told = whole.jobs.sort("submit_s", "job_id")
-    assert [name for name in rows.columns if not rows[name].equals(told[name])] == []
-    summary = whole.summary()
-    both = {name: value for name, value in found.summary.items() if name in summary}
-    assert both == pytest.approx({name: summary[name] for name in both}, **NAN_IS_NAN)
-    assert found.manifest["window"] == whole.manifest["window"]
-    about = whole.manifest["workload"]
-    assert {name: found.manifest["workload"][name] for name in ("name", "source", "jobs", "cleaning")} == {
-        name: about[name] for name in ("name", "source", "jobs", "cleaning")
-    }
-    return rows
+from tests.unit.streaming.alike import same
 
 
 def _table(**columns: Any) -> pl.DataFrame:

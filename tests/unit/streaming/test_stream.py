@@ -12,7 +12,7 @@ from escala.cli.app import run
 from escala.errors import EscalaError
 from escala.streaming import stream
 from escala.workload import generate, write_swf
-from escala.workload.pieces import read_pieces
+from escala.workload.pieces import Pieces
 
 SAME = ("job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "runtime_s", "nodes", "state")
 NAMES = (
@@ -60,7 +60,7 @@ def test_a_table_in_parquet_streams_like_a_log(tmp_path: Path) -> None:
 def test_pieces_keep_what_one_instant_submits_together(tmp_path: Path) -> None:
     jobs = pl.DataFrame({"submit_s": [5.0, 6.0, 6.0, 6.0, 6.0, 9.0, 9.0], "runtime_s": [1.0] * 7, "cores": [1] * 7})
     jobs.write_parquet(tmp_path / "log.parquet")
-    pieces = [piece.jobs["submit_s"].to_list() for piece in read_pieces(tmp_path / "log.parquet", jobs=2)]
+    pieces = [piece.jobs["submit_s"].to_list() for piece in Pieces(tmp_path / "log.parquet", jobs=2)]
     assert pieces == [[5.0], [6.0] * 4, [9.0, 9.0]]
 
 
@@ -88,24 +88,15 @@ def test_what_a_window_cannot_know_is_refused(asked: dict[str, object], message:
         stream(_log(tmp_path, 1, jobs=60), asked.pop("platform", "32x1"), **asked)  # type: ignore[arg-type]
 
 
-def test_a_log_that_is_not_sorted_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
-    jobs = pl.DataFrame({"submit_s": [0.0, 50.0, 60.0, 70.0, 1.0, 80.0], "runtime_s": [9.0] * 6, "cores": [1] * 6})
-    jobs.write_parquet(tmp_path / "log.parquet")
-    with pytest.raises(EscalaError, match="is not submitted after the jobs of an earlier piece: sort the log"):
-        stream(tmp_path / "log.parquet", "1x4", jobs=2, out=tmp_path / "out")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.parquet"]
-    with pytest.raises(EscalaError, match="in pieces SWF and Parquet are read"):
-        (tmp_path / "log.csv").write_text("submit_s,runtime_s,cores\n0,1,1\n")
-        stream(tmp_path / "log.csv", "1x4")
-
-
 def test_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = _log(tmp_path, 2)
     asked = ["simulate", str(path), "--platform", "32x1", "--stream"]
     assert run([*asked, "--out", str(tmp_path / "out")]) == 0
     assert "Streamed in 1 pieces, with 500 jobs in memory at most." in capsys.readouterr().out
     assert run([*asked, "--partition", "3"]) != 0
-    assert "partition is not known in a stream" in capsys.readouterr().err
+    assert "no job of partition '3' (--partition)" in capsys.readouterr().err
+    assert run([*asked, "--speed", "1e9"]) != 0
+    assert "--stream: speed is not known where a log is read in pieces" in capsys.readouterr().err
     assert run([*asked, "--depth", "3"]) != 0
     assert "the option depth is not known in a stream" in capsys.readouterr().err
     pytest.importorskip("jinja2", reason="the extra [report] is not installed")

@@ -11,7 +11,7 @@ import pytest
 from escala.errors import EscalaError
 from escala.workload import CleaningRules, read_pack, read_workload
 from escala.workload.clean import remarks
-from escala.workload.pieces import read_pieces
+from escala.workload.pieces import Pieces
 
 GOOD = "{id} 0 -1 100 2 -1 -1 2 200 -1 1 7 -1 -1 -1 -1 -1 -1"
 HEADER = "JobID|Submit|Start|End|State|AllocCPUS|Elapsed|Timelimit"
@@ -55,7 +55,9 @@ def test_a_table_tells_an_empty_runtime_from_a_negative_one(tmp_path: Path) -> N
     workload = read_workload(path)
     assert workload.cleaning == counts and workload.first_cleaned["no runtime"] == "job '2'"
     assert "no runtime: 2 records left out (first: job '2')" in remarks(workload.cleaning, workload.first_cleaned)
-    assert [piece.cleaning for piece in read_pieces(path, 10)] == [counts]
+    pieces = Pieces(path, 10)
+    assert [len(piece) for piece in pieces] == [1]
+    assert (pieces.cleaning, pieces.firsts) == (counts, workload.first_cleaned)
 
 
 def test_strict_takes_a_log_that_needs_no_change(tmp_path: Path) -> None:
@@ -75,7 +77,7 @@ def test_a_log_without_requests_says_what_policies_see(tmp_path: Path) -> None:
 
 
 def test_lines_go_on_counting_over_the_pieces_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("escala.workload.swf.CHUNK_BYTES", 100)
+    monkeypatch.setattr("escala.workload.lines.CHUNK_BYTES", 100)
     lines = [GOOD.format(id=k) for k in range(1, 50)]
     lines[41] = lines[41].replace(" 100 ", " -1 ")
     path = tmp_path / "log.swf"

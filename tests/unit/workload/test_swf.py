@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import escala.workload.swf as swf
+import escala.workload.lines as lines
 from escala.errors import EscalaError
 from escala.workload import Workload, read_header, read_workload, write_swf
 from escala.workload.swf_scan import scan_text
@@ -127,7 +127,7 @@ def test_header_alone(tmp_path: Path) -> None:
 def test_chunks_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     text = "; MaxProcs: 64\n" + "".join(line(k, 3 * k, runtime=k + 0.125, wait=-1) + "\n" for k in range(1, 60)) + line(60, 999)
     whole = read(tmp_path, text)
-    monkeypatch.setattr(swf, "CHUNK_BYTES", size)
+    monkeypatch.setattr(lines, "CHUNK_BYTES", size)
     again = read(tmp_path, text)
     assert again.jobs.equals(whole.jobs) and again.max_cores == 64
     with pytest.raises(EscalaError, match="line 41: field 4 \\(run time\\) is 'x1'"):

@@ -1,0 +1,274 @@
+"""Every format that is read in pieces: what a stream makes of it is what reading it whole makes of it."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import pytest
+
+import escala
+from escala.cli.app import run
+from escala.errors import EscalaError
+from escala.streaming import stream
+from escala.workload.known_ids import KnownIds
+from escala.workload.ordering import AT, OutOfOrder
+from escala.workload.pieces import Pieces
+from tests.unit.streaming.alike import same
+
+TRACES = Path(__file__).resolve().parents[4] / "shared" / "traces"
+BEGIN = 1_600_000_000
+JOBS = 400
+
+
+class Job(NamedTuple):
+    name: str
+    submit: int
+    start: int
+    end: int
+    cores: int
+    limit: int
+    user: str
+    partition: str
+
+
+def _jobs(seed: int = 1) -> list[Job]:
+    """Jobs with equal submissions, ids that come again, unknown limits and runs of no time."""
+    draw, at, jobs = random.Random(seed), BEGIN, []
+    for k in range(JOBS):
+        at += draw.choice((0, 0, 5, 40, 300))
+        start = at + draw.randrange(500)
+        ran = draw.choice((0, 7, 60, 500, 900))
+        job = f"{1000 + k if draw.random() < 0.9 else 1000 + k // 2}"
+        jobs.append(Job(job, at, start, start + ran, draw.randrange(1, 9), draw.choice((0, 600, 1200)), f"u{k % 7}", f"p{k % 3}"))
+    return jobs
+
+
+def _date(at: int, form: str = "%Y-%m-%dT%H:%M:%S") -> str:
+    return datetime.fromtimestamp(at, UTC).strftime(form)
+
+
+def _swf(jobs: list[Job]) -> str:
+    lines = [
+        f"{j.name} {j.submit} {j.start - j.submit} {j.end - j.start} {j.cores} -1 -1 {j.cores} {j.limit or -1} -1 1 {j.user[1:]} 1 -1 "
+        f"{j.partition[1:]} -1 -1 -1"
+        for j in jobs
+    ]
+    return "; Version: 2.2\n; MaxProcs: 32\n" + "\n".join(lines) + "\n"
+
+
+def _csv(jobs: list[Job]) -> str:
+    lines = [
+        f'{j.name},{_date(j.submit).replace("T", " ")},{j.end - j.start},{j.limit or ""},{j.cores},"{j.user}",{j.partition},"a, ""b""\nc"'
+        for j in jobs
+    ]
+    return "job_id,submit_s,runtime_s,walltime_s,cores,user,queue,note\n" + "\n".join(lines) + "\n"
+
+
+def _sacct(jobs: list[Job]) -> str:
+    lines = []
+    for j in jobs:
+        limit = f"{j.limit // 60}:00" if j.limit else "UNLIMITED"
+        ran, state = j.end - j.start, "PENDING" if j.cores == 8 else "COMPLETED"
+        fields = [
+            j.name,
+            _date(j.submit),
+            _date(j.start),
+            _date(j.end),
+            str(ran),
+            limit,
+            str(j.cores),
+            state,
+            j.user,
+            j.partition,
+            "a",
+            "x|y",
+        ]
+        lines += ["|".join(fields), "|".join([f"{j.name}.batch", *fields[1:]])]
+        lines += ["|".join(fields)] if int(j.name) % 11 == 0 else []  # the same again
+        lines += ["nothing"] if int(j.name) % 50 == 0 else []
+        if int(j.name) % 13 == 0:
+            lines += ["|".join([f"{j.name}+{k}", *fields[1:]]) for k in (0, 1)]  # a heterogeneous job
+    header = "JobID|Submit|Start|End|ElapsedRaw|Timelimit|AllocCPUS|State|User|Partition|Account|JobName"
+    return header + "\n" + "\n".join(lines) + "\n"
+
+
+def _pbs(jobs: list[Job]) -> str:
+    lines = []
+    for j in sorted(jobs, key=lambda job: job.end):
+        limit = f" Resource_List.walltime=00:{j.limit // 60}:00" if j.limit else ""
+        stamp = _date(j.end, "%m/%d/%Y %H:%M:%S")
+        lines += [f"{stamp};S;{j.name}.head;user={j.user}"]
+        lines += [
+            f"{stamp};E;{j.name}.head;user={j.user} queue={j.partition} ctime={j.submit} qtime={j.submit} etime={j.submit} start={j.start} "
+            f"Resource_List.nodes=1:ppn={j.cores}{limit} account=a{j.user} end={j.end} Exit_status=0"
+        ]
+    return "\n".join(lines) + "\n"
+
+
+FORMS: dict[str, Callable[[list[Job]], str]] = {"log.swf": _swf, "log.csv": _csv, "sacct.txt": _sacct, "accounting": _pbs}
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("escala.workload.lines.CHUNK_BYTES", 3000)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", FORMS)
+def test_a_log_in_the_order_of_submission(name: str, packed: bool, tmp_path: Path) -> None:
+    path, text = tmp_path / name, FORMS[name](_jobs()).encode()
+    path.write_bytes(gzip.compress(text) if packed else text)
+    rows = same(path, jobs=40, moved=name == "accounting")
+    assert rows.height > JOBS / 2
+    assert name == "accounting" or rows["job_id"].str.contains("#2").any()
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_log_in_any_order_is_sorted(name: str, tmp_path: Path) -> None:
+    jobs = [job._replace(name=str(k)) for k, job in enumerate(_jobs(2), 1000)]
+    random.Random(3).shuffle(jobs)
+    (tmp_path / name).write_text(FORMS[name](jobs))
+    same(tmp_path / name, jobs=25, moved=True)
+    if name.startswith("log"):
+        with pytest.raises(OutOfOrder, match="is not in the order of submission"):
+            list(Pieces(tmp_path / name, 25))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"partition": "1"},
+        {"user": ["2", "3"]},
+        {"since": BEGIN + 5000.0},
+        {"until": _date(BEGIN + 15000)},
+        {"partition": "0,2", "since": _date(BEGIN + 3000), "until": BEGIN + 15000.0},
+    ],
+)
+@pytest.mark.parametrize("name", FORMS)
+def test_parts_of_a_log(name: str, part: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / name).write_text(FORMS[name](_jobs(4)))
+    if name != "log.swf":
+        named = {"partition": "p", "user": "u"}
+        part = {
+            key: ",".join(named[key] + one for one in ",".join(value).split(",") if one) if key in named else value
+            for key, value in part.items()
+        }
+    same(tmp_path / name, jobs=30, reading=part, moved=name == "accounting")
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ({"user": "nobody"}, "no job of user 'nobody'"),
+        ({"account": "x"}, "names no account|no job of account"),
+        ({"since": 4e9}, "no job submitted since"),
+    ],
+)
+@pytest.mark.parametrize("name", FORMS)
+def test_parts_that_are_not_there(name: str, part: dict[str, Any], message: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(FORMS[name](_jobs(5)))
+    with pytest.raises(EscalaError, match=message) as whole:
+        escala.read_workload(tmp_path / name, **part)
+    with pytest.raises(EscalaError) as pieces:
+        stream(tmp_path / name, "32x1", jobs=30, out=tmp_path / "out", **part)
+    assert str(pieces.value) == str(whole.value)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_log_without_jobs_says_what_it_says_in_memory(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(FORMS[name]([_jobs()[0]._replace(cores=0)] * 3))
+    with pytest.raises(EscalaError) as whole:
+        escala.read_workload(tmp_path / name)
+    with pytest.raises(EscalaError) as pieces:
+        stream(tmp_path / name, "32x1")
+    assert str(pieces.value) == str(whole.value)
+
+
+def test_columns_of_ones_own_and_errors_with_their_lines(tmp_path: Path) -> None:
+    lines = ["id;when;ran;procs;set", *(f"{k};{k // 2};{1 + k % 90};{1 + k % 8};{k % 2}" for k in range(1500))]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(lines) + "\n")
+    columns = {"submit_s": "when", "runtime_s": "ran", "cores": "procs"}
+    rows = same(path, jobs=100, reading={"columns": columns, "unit": "min", "select": {"set": "1"}})
+    assert rows.height == 750
+    with pytest.raises(EscalaError, match="no row has set = '7': values are 0, 1"):
+        stream(path, "32x1", columns=columns, select={"set": "7"})
+    lines[1200] = "1;2;x;4;1"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(EscalaError, match="line 1201: column 'ran'"):
+        stream(path, "32x1", columns=columns)
+
+
+def test_what_is_read_whole_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    (tmp_path / "small.swf").write_text(_swf(_jobs()[:20]))
+    escala.workload.write_batsim(escala.read_workload(tmp_path / "small.swf"), path, speed=1e9)
+    with pytest.raises(EscalaError, match="is read as batsim, which is read whole: write it as a table first"):
+        stream(path, "32x1")
+    assert run(["workload", "convert", str(path), "--speed", "1e9", "--out", str(tmp_path / "log.parquet")]) == 0
+    assert same(tmp_path / "log.parquet").height == 20
+    assert run(["workload", "convert", str(path), "--speed", "1e9", "--out", str(tmp_path / "log.parquet.gz")]) != 0
+
+
+def test_strict_refuses_what_would_be_left_out(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(_swf(_jobs()))
+    with pytest.raises(EscalaError, match=r"zero runtime: .* without strict=True"):
+        stream(tmp_path / "log.swf", "32x1", strict=True)
+
+
+def test_known_ids_count_as_a_table_of_all_would() -> None:
+    draw, known, times = random.Random(6), KnownIds(), dict[str, int]()
+    for _ in range(40):
+        ids = [
+            str(draw.choice((draw.randrange(300), f"{draw.randrange(50)}_1", "007", f"{10**17 + draw.randrange(9)}")))
+            for _ in range(draw.randrange(1, 60))
+        ]
+        assert known.earlier(pl.Series(ids)).to_list() == [times.get(name, 0) for name in ids]
+        for name in ids:
+            times[name] = times.get(name, 0) + 1
+    ranges = KnownIds()
+    for first in range(0, 100_000, 1000):
+        ranges.earlier(pl.Series(map(str, range(first, first + 1000))))
+    assert len(ranges._first) == 1
+
+
+LOGS = (
+    ("pbs/IU-Mason-torque-accounting-201710.log.gz", "16x32", {}),
+    ("slurm/xdmod-phillips.sacct.log.gz", "200x16", {}),
+    ("slurm/NREL-Eagle-sample-1000.csv.gz", "2000x36", {}),
+    ("slurm/SURF-Lisa-week-2022-10.csv.gz", "400x24", {}),
+    ("gpu/alibaba-gpu-v2023-openb_pod_list_default.csv.gz", None, {}),
+    ("swf/KTH-SP2-1996-2.swf.gz", "100x1", {"until": "1997-01-01"}),
+    ("swf/CERIT-wagap-2013.swf.gz", "2176x1", {}),
+)
+
+
+@pytest.mark.parametrize(("name", "platform", "reading"), LOGS)
+def test_real_logs(name: str, platform: str | None, reading: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = TRACES / name
+    if not path.is_file():
+        pytest.skip(f"the shared log {name} is not here")
+    monkeypatch.setattr("escala.workload.lines.CHUNK_BYTES", 100_000)
+    if platform is None:
+        machine = tmp_path / "machine.yaml"
+        machine.write_text("name: gpus\nnodes:\n  - {count: 900, cores: 128, resources: {memory: 1000000, gpu: 8}}\n")
+        platform = str(machine)
+    same(path, escala.read_platform(platform), "never", jobs=500, moved=name.startswith("pbs"), reading=reading, oversized="drop")
+
+
+def test_at_is_sorted_and_pieces_are_whole_instants(tmp_path: Path) -> None:
+    jobs = [job._replace(submit=BEGIN + int(np.random.default_rng(k).integers(0, 90))) for k, job in enumerate(_jobs())]
+    (tmp_path / "log.csv").write_text(_csv(jobs))
+    pieces = list(Pieces(tmp_path / "log.csv", 20, on_disk=tmp_path))
+    spans = [(piece.jobs["submit_s"][0], piece.jobs["submit_s"][-1]) for piece in pieces]
+    assert len(spans) > 5 and all(end < start for (_, end), (start, _) in itertools.pairwise(spans))
+    assert AT not in pieces[0].jobs.columns and [path.name for path in tmp_path.iterdir()] == ["log.csv"]
