@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.compile import compiled
+from escala.compile import lean
 
 
-@compiled
-def logs(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def logs(values: Any) -> NDArray[np.float64]:
     """The natural logarithm of each of these positive numbers."""
-    out = np.empty(values.shape[0])
-    for i in range(values.shape[0]):
-        out[i] = math.log(values[i])
+    given = np.ascontiguousarray(values, np.float64)
+    out = np.empty(len(given))
+    _fill(given, out)
     return out
+
+
+@lean
+def _fill(values: Any, out: Any) -> None:
+    for k in range(values.shape[0]):
+        out[k] = math.log(values[k])

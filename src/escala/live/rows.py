@@ -72,7 +72,7 @@ class Rows:
 
     def begin_anew(self) -> None:
         """What is carried has been read."""
-        self._user_of = {name: k for k, name in enumerate(self._carried.users)}
+        self._user_of: dict[str | None, int] = {None: codes.NONE, **{name: k for k, name in enumerate(self._carried.users)}}
 
     def seat(self, snapshot: Snapshot, late: int, single: int) -> None:
         """Give every job its row, and fill in all that is not read from the records. late: jobs that were submitted before the one in front
@@ -138,11 +138,11 @@ class Rows:
     def _users(self, snapshot: Snapshot) -> list[int]:
         """Users by number, the same for good."""
         numbers, names = self._user_of, self._carried.users
-        for name in snapshot.users:
+        for name in dict.fromkeys(snapshot.users):
             if name is not None and name not in numbers:
                 numbers[name] = len(names)
                 names.append(name)
-        return [codes.NONE if name is None else numbers[name] for name in snapshot.users]
+        return list(map(numbers.__getitem__, snapshot.users))
 
     def _expect(self, snapshot: Snapshot, jobs: NDArray[Any]) -> None:
         """Lengths that were found at submission; and the last runs of users, those that have ended since."""

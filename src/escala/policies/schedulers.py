@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -75,10 +76,15 @@ class Scheduler(Spans):
             told["keys"] = self.score(*of_jobs)
         return told
 
+    @cached_property
+    def _linear(self) -> list[LinearScore | None]:
+        """Of both orders those that are linear scores."""
+        return [one if isinstance(one, LinearScore) else None for one in self.orders]
+
     def _numbers(self, workload: Workload, options: Options, of_jobs: tuple[Any, Any, Any]) -> dict[str, Any]:
         """Fields of a Plan: what the kernel needs of orders that are fixed or linear, beside that in which it keeps the jobs."""
         later = way_of(options.ordered_by) != codes.BEFOREHAND
-        linear = [one if isinstance(one, LinearScore) else None for one in self.orders]
+        linear = self._linear
         terms = tuple(None if one is None else one.terms(workload, options) for one in linear)
         keys = tuple(KEYS.get(one, codes.NONE) if later and callable(one) else codes.NONE for one in self.orders)
         fixed = tuple(one(*of_jobs) if callable(one) and key == codes.NONE else None for one, key in zip(self.orders, keys, strict=True))
