@@ -20,10 +20,9 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
-
-import polars  # noqa: F401  what children need is imported once, and not used: threads do not live through a fork
 
 from escala.agents import checkpoint
 from escala.agents.training import learning_curve
@@ -34,6 +33,9 @@ from tests.attacks.killed import INPUTS, QUICK, SLOW, VERBS, Verb, act
 
 CHANGES = {"os.rename": 2, "os.mkdir": 2, "os.remove": 1, "os.rmdir": 1, "os.chmod": 2, "os.truncate": 9}
 """What changes a file -> which argument is the open folder that the name is relative to (-1: none; 9: it takes none)."""
+NEEDED = "jinja2 matplotlib.figure numba polars pooch pydantic.main requests rich.progress torch._dynamo typer yaml"
+for needed in NEEDED.split():  # by children: imported once, and not used, since threads do not live through a fork
+    import_module(needed)
 HALF = 12  # of a training's points: its checkpoint is written, its agent is not
 TINY = {"steps": 64, "loads": (50,), "imitated": 0, "void": 0, "test": 2, "sampled": 1, "validation": 2}
 

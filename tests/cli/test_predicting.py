@@ -84,7 +84,8 @@ def test_tune_tries_a_model(escala_: Escala, users: Path, tmp_path: Path) -> Non
     long = tmp_path / "weeks.csv"
     habits(12, jobs=1200, days=80.0).jobs.select("job_id", "submit_s", "runtime_s", "walltime_s", "cores", "user", "queue").write_csv(long)
     assert escala_("predict", long, "--platform", "1x8", "--out", model).status == 0
-    told = escala_("tune", long, "--platform", "1x8", "--after", "80%", "--predictors", f"model:{model}", "--out", policy, "--json")
+    asked = ("tune", long, "--platform", "1x8", "--after", "80%", "--predictors", f"model:{model}", "--searches", "1")
+    told = escala_(*asked, "--out", policy, "--json")
     assert told.status == 0, told.err
     found = json.loads(told.out)
     assert any(f"=model:{model}" in step["name"] for step in found["steps"])
