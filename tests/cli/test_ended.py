@@ -86,3 +86,19 @@ def test_when_all_is_told_a_signal_ends_the_program_as_any_other(tmp_path: Path)
     program = PROGRAM.format(signal="SIGTERM", change=change).replace("sys.exit(app.run(sys.argv[1:]))", "app.main()")
     done = subprocess.run([sys.executable, "-c", program, *SIMULATE], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == -signal.SIGTERM and "Traceback" not in done.stderr and "nothing" not in done.stderr
+
+
+def test_python_says_nothing_of_what_an_ended_verb_leaves_to_its_helper() -> None:
+    """A verb that works in processes and is ended leaves semaphores, which Python's helper removes, and of which it would warn."""
+    code = (
+        "import contextlib, os, sys\n"
+        "from multiprocessing import get_context\n"
+        "from escala.cli.app import main\n"
+        "sys.argv = ['escala', '--version']\n"
+        "with contextlib.suppress(SystemExit):\n"
+        "    main()\n"
+        "kept = get_context('spawn').Semaphore()\n"
+        "os._exit(0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout

@@ -121,6 +121,10 @@ def run(arguments: list[str]) -> int:
     return REFUSED
 
 
+UNTRACKED = "ignore:resource_tracker:UserWarning"
+"""What Python's helper would print, beside the one line, where Ctrl-C ends a verb that works in processes; it tidies up all the same."""
+
+
 def main() -> None:
     """Run on `sys.argv` and end the process."""
     if sys.stderr is None:
@@ -129,6 +133,7 @@ def main() -> None:
         terminal.fail("standard output is closed: send it somewhere, such as > /dev/null")
         sys.exit(REFUSED)
     listen_for_termination()
+    sys.warnoptions.append(UNTRACKED)  # of the processes that this one starts
     status = run(sys.argv[1:])
     work_is_over()
     try:

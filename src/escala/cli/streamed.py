@@ -62,10 +62,14 @@ def run(
         remark(f"{workload}: {line}")
     summary = found.summary
     title = f"{about['name']} on {platform.name}: {scheduler} + {shutdown}"
-    window = f"Streamed in {found.pieces:,} pieces, with {found.most:,} jobs in memory at most."
+    window = f"Streamed in {_several(found.pieces, 'piece')}, with {_several(found.most, 'job')} in memory at most."
     document = {**summary, "knows": "", "cleaning": about["cleaning"], "power": power_of(platform)}
     rows = metrics_table({metric: summary[metric] for metric in SHOWN if metric in summary})
     lines = [] if found.recorded is None else [recorded.means(found.recorded), recorded.sentence({title: found.recorded})]
     waits = [line.replace("\u202f", " ") for line in lines if line]
     document |= {"streamed": found.manifest["streamed"], "recorded_waits": found.recorded}
     emit(as_json, document, title, rows, window, platform.power_line, *waits)
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' if count != 1 else ''}"

@@ -107,6 +107,8 @@ def read_workload(
 
 
 def nothing_left(where: Path, reasons: list[str]) -> EscalaError:
+    if not reasons:
+        return EscalaError(f"{where}: has no jobs: give a log with at least one")
     told = "; ".join(reasons)
     return EscalaError(f"{where}: no job is left after cleaning ({told}): check the file, or read it by other rules= ({RULE_FLAGS})")
 

@@ -272,3 +272,10 @@ def test_at_is_sorted_and_pieces_are_whole_instants(tmp_path: Path) -> None:
     spans = [(piece.jobs["submit_s"][0], piece.jobs["submit_s"][-1]) for piece in pieces]
     assert len(spans) > 5 and all(end < start for (_, end), (start, _) in itertools.pairwise(spans))
     assert AT not in pieces[0].jobs.columns and [path.name for path in tmp_path.iterdir()] == ["log.csv"]
+
+
+def test_a_table_without_rows_has_no_jobs(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("submit_s,runtime_s,cores\n")
+    for read in (escala.read_workload, lambda path: stream(path, "32x1")):
+        with pytest.raises(EscalaError, match=r"log\.csv: has no jobs: give a log with at least one"):
+            read(tmp_path / "log.csv")

@@ -92,7 +92,7 @@ def test_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     path = _log(tmp_path, 2)
     asked = ["simulate", str(path), "--platform", "32x1", "--stream"]
     assert run([*asked, "--out", str(tmp_path / "out")]) == 0
-    assert "Streamed in 1 pieces, with 500 jobs in memory at most." in capsys.readouterr().out
+    assert "Streamed in 1 piece, with 500 jobs in memory at most." in capsys.readouterr().out
     assert run([*asked, "--partition", "3"]) != 0
     assert "no job of partition '3' (--partition)" in capsys.readouterr().err
     assert run([*asked, "--speed", "1e9"]) != 0
