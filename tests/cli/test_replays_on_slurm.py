@@ -159,7 +159,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(
 
 @pytest.mark.slurm
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", [pytest.param(verb, marks=pytest.mark.long) if verb == "tune" else verb for verb in VERBS])
 def test_beside_a_real_slurm(verb: str, asked: Any, escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with lab(tmp_path / "lab", nodes=2, cpus=2) as real:
         monkeypatch.setenv("SLURM_CONF", real.environment["SLURM_CONF"])

@@ -38,7 +38,7 @@ def test_bad_input_is_one_clear_line_and_writes_nothing(escala_: Escala, tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sent, word", [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
+@pytest.mark.parametrize("sent, word", [(signal.SIGINT, "interrupted"), pytest.param(signal.SIGTERM, "terminated", marks=pytest.mark.long)])
 def test_a_study_that_is_ended_says_that_it_can_go_on(tmp_path: Path, sent: signal.Signals, word: str) -> None:
     out = tmp_path / "out"
     program = [sys.executable, "-c", "from escala.cli import main; main()", "study", "run", "grid2019", "--scale", "smoke", "--jobs", "1"]

@@ -50,7 +50,7 @@ def test_operators() -> None:
     assert change["waste_j", "hold:0.25"] < 0, "the text says that waste goes down, with its interval"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.learn
 def test_researchers() -> None:
     pytest.importorskip("stable_baselines3")

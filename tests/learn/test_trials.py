@@ -128,6 +128,7 @@ def test_two_processes_give_the_same_agents(here: tuple[Path, pl.DataFrame], tmp
     _same(tmp_path / "out", here[0])
 
 
+@pytest.mark.long
 def test_slurm_gives_the_same_agents_and_a_task_that_is_ended_is_named(
     here: tuple[Path, pl.DataFrame], tmp_path: Path, slurm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
