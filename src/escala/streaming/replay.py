@@ -89,8 +89,8 @@ def stream(
     if not (isinstance(scheduler, str) and isinstance(shutdown, str)) or (named is not None and named.random):
         raise EscalaError(f"stream: {scheduler!r}: give a scheduler and a shutdown policy by name; random orders need the whole log")
 
-    def replay(on_disk: Path | None) -> Streamed:
-        log, window = Pieces(path, jobs, on_disk=on_disk, **reading), _Window(machine, scheduler, shutdown, told)
+    def replay(on_disk: bool) -> Streamed:
+        log, window = Pieces(path, jobs, on_disk=on_disk, scratch=folder, **reading), _Window(machine, scheduler, shutdown, told)
         with tempfile.TemporaryDirectory(prefix="parts-", dir=folder) as parts:
             for piece, following in _with_next(log):
                 ended = window.take(piece, following)
@@ -101,9 +101,9 @@ def stream(
 
     with _folder(out, force) as folder:
         try:
-            return replay(None)
+            return replay(False)
         except OutOfOrder:
-            return replay(folder)
+            return replay(True)
 
 
 @contextmanager

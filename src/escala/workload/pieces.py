@@ -37,17 +37,20 @@ class Pieces:
     """The jobs of a log as workloads of some `jobs` jobs each, one behind the other, once, as `read_workload` reads them with these options
     (`OPTIONS`), on the same clock. What one instant submits stays together. After the last, `cleaning` and `firsts` tell of all.
 
-    on_disk: sort the records by way of a temporary folder in this one; without it where temporary files are, and only formats that are in
-    another order: else a log that is not nearly in the order of submission is `ordering.OutOfOrder`. EscalaError for other formats.
+    on_disk: sort the records by way of a temporary folder, as is always done with formats that are in another order: else a log that is not
+    nearly in the order of submission is `ordering.OutOfOrder`. scratch: where that folder is made; by default where temporary files are.
+    EscalaError for other formats.
     """
 
-    def __init__(self, path: str | Path, jobs: int = PIECE, *, on_disk: str | Path | None = None, **options: Any) -> None:
+    def __init__(
+        self, path: str | Path, jobs: int = PIECE, *, on_disk: bool = False, scratch: str | Path | None = None, **options: Any
+    ) -> None:
         for name in options:
             if name not in OPTIONS:
                 raise EscalaError(f"{path}: the option {name} is not known where a log is read in pieces; known: {', '.join(OPTIONS)}")
         given = {name: value for name, value in options.items() if value is not None}
         self._ruled = {"rules": asdict(given["rules"])} if "rules" in given else {}
-        self.path, self.jobs, self.on_disk = Path(path), jobs, on_disk
+        self.path, self.jobs, self.on_disk, self.scratch = Path(path), jobs, on_disk, scratch
         self.rules, self.strict = given.pop("rules", None) or CleaningRules(), given.pop("strict", False)
         self._keep = Filters(**{name: given.pop(name) for name in FILTERS if name in given})
         self._format = given.pop("format", None)
@@ -67,8 +70,8 @@ class Pieces:
                 for _ in self._found(kind, self._keep.look):
                     pass
                 keep = self._keep.part
-            sort = self.on_disk is not None or kind in BY_END
-            with TemporaryDirectory(prefix="escala-sort-", dir=self.on_disk or None) if sort else nullcontext("") as folder:
+            sort = self.on_disk or kind in BY_END
+            with TemporaryDirectory(prefix="escala-sort-", dir=self.scratch) if sort else nullcontext("") as folder:
                 frames = self._records(kind, keep)
                 none = True
                 for frame in cut(sorted_on_disk(frames, Path(folder), self.jobs) if sort else frames, self.jobs):

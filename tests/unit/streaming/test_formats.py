@@ -268,7 +268,7 @@ def test_real_logs(name: str, platform: str | None, reading: dict[str, Any], tmp
 def test_at_is_sorted_and_pieces_are_whole_instants(tmp_path: Path) -> None:
     jobs = [job._replace(submit=BEGIN + int(np.random.default_rng(k).integers(0, 90))) for k, job in enumerate(_jobs())]
     (tmp_path / "log.csv").write_text(_csv(jobs))
-    pieces = list(Pieces(tmp_path / "log.csv", 20, on_disk=tmp_path))
+    pieces = list(Pieces(tmp_path / "log.csv", 20, on_disk=True, scratch=tmp_path))
     spans = [(piece.jobs["submit_s"][0], piece.jobs["submit_s"][-1]) for piece in pieces]
     assert len(spans) > 5 and all(end < start for (_, end), (start, _) in itertools.pairwise(spans))
     assert AT not in pieces[0].jobs.columns and [path.name for path in tmp_path.iterdir()] == ["log.csv"]
