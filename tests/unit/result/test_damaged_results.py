@@ -69,12 +69,12 @@ import sys
 from pathlib import Path
 from escala.errors import EscalaError
 from escala.workload import read_workload
-from escala.workload.pieces import read_pieces
+from escala.workload.pieces import Pieces
 path, content, told = Path(sys.argv[1]), Path(sys.argv[1]).read_bytes(), 0
 for at in range(10, 16):
     path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
     try:
-        read_workload(path) if sys.argv[2] == "whole" else list(read_pieces(path, 2))
+        read_workload(path) if sys.argv[2] == "whole" else list(Pieces(path, 2))
     except EscalaError as error:
         told += "Parquet file is damaged" in str(error) and str(path) in str(error)
 print("told", told)
