@@ -57,9 +57,11 @@ class Columns:
         """Names, each once."""
         values = self._needed(column)
         found = values.tolist() if isinstance(values, np.ndarray) else list(values)
-        if not set(map(type, found)) <= {str}:
+        try:
+            "".join(found)
+        except TypeError:
             k = next(k for k, value in enumerate(found) if not isinstance(value, str))
-            raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(found[k])}: give a text")
+            raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(found[k])}: give a text") from None
         if len(set(found)) != len(found):
             seen: set[str] = set()
             twice = next(value for value in found if value in seen or seen.add(value))  # type: ignore[func-returns-value]

@@ -12,7 +12,7 @@ import escala
 from escala.options import Options
 from escala.policies import compose
 from escala.policies.futures import Lists, Memory
-from escala.policies.scores import FIXED, PACKING
+from escala.policies.scores import FIXED, PACKING, by_size
 from escala.policies.shutdown import Inertial
 
 BY_HAND = {  # submitted after 100 s, requests 400 s on 4 cores: log10(100) = 2, log10(400) = 2.602059991328, sqrt(400) = 20, sqrt(4) = 2
@@ -45,6 +45,14 @@ def test_submissions_of_the_first_second_count_as_of_its_end(name: str, factor: 
     begin = _score(name, 0.0)
     assert begin == _score(name, 0.5) == _score(name, 1.0)
     assert _score(name, 5.0) - begin == pytest.approx(factor * 0.698970004336, rel=1e-9)
+
+
+@pytest.mark.parametrize("longest_us", [5, 10**9, 2**61])
+def test_by_size_is_by_cores_then_walltime_then_place(longest_us: int) -> None:
+    draw = np.random.default_rng(7)
+    walltime, cores = draw.integers(1, longest_us, 200, endpoint=True), draw.integers(1, 9, 200)
+    order = np.argsort(by_size(np.zeros(200), walltime, cores), kind="stable").tolist()
+    assert order == sorted(range(200), key=lambda k: (cores[k], walltime[k], k))
 
 
 def test_inertial_halves_what_is_off_under_a_growing_backlog_and_doubles_it_else() -> None:
