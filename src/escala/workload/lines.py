@@ -38,7 +38,9 @@ def line_chunks(stream: BinaryIO, path: Path, quote: bytes = b"") -> Iterator[tu
 def _last_end(data: bytes, quote: bytes) -> int:
     """Where the last whole line ends; 0: nowhere."""
     end = data.rfind(b"\n") + 1
-    if quote:
-        while end and data.count(quote, 0, end) % 2:
-            end = data.rfind(b"\n", 0, end - 1) + 1
+    open_quote = quote != b"" and data.count(quote, 0, end) % 2 == 1
+    while end and open_quote:
+        before = data.rfind(b"\n", 0, end - 1) + 1
+        open_quote ^= data.count(quote, before, end) % 2 == 1
+        end = before
     return end

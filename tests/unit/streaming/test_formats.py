@@ -19,6 +19,7 @@ from escala.cli.app import run
 from escala.errors import EscalaError
 from escala.streaming import stream
 from escala.workload.known_ids import KnownIds
+from escala.workload.lines import _last_end
 from escala.workload.ordering import AT, OutOfOrder
 from escala.workload.pieces import Pieces
 from tests.unit.streaming.alike import same
@@ -238,7 +239,26 @@ def test_known_ids_count_as_a_table_of_all_would() -> None:
     ranges = KnownIds()
     for first in range(0, 100_000, 1000):
         ranges.earlier(pl.Series(map(str, range(first, first + 1000))))
-    assert len(ranges._first) == 1
+    assert [len(first) for first, _ in ranges._tables] == [1]
+
+
+def test_few_ids_are_merged_again_with_each_piece() -> None:
+    """Ids that are texts: a table is merged only into one of its size, so that their number costs no more than n log n."""
+    known = KnownIds()
+    for piece in range(200):
+        known.earlier(pl.Series([f"j{piece}_{k}" for k in range(100)]))
+        sizes = [len(first) for first, _ in known._tables]
+        assert sum(sizes) == 100 * (piece + 1) and all(a > 2 * b for a, b in itertools.pairwise(sizes))
+
+
+def test_whole_lines_end_outside_of_quotes() -> None:
+    draw = random.Random(5)
+    for _ in range(300):
+        data = bytes(draw.choice(b'"\nab') for _ in range(draw.randrange(40)))
+        ends = [k + 1 for k in range(len(data)) if data[k : k + 1] == b"\n" and data.count(b'"', 0, k) % 2 == 0]
+        assert _last_end(data, b'"') == max(ends, default=0)
+    stray = b'a,b\n"' + b"1,2\n" * 2_000_000  # each line's quotes are counted once, else this takes an hour
+    assert _last_end(stray, b'"') == 4
 
 
 LOGS = (
