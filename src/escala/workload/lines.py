@@ -32,7 +32,7 @@ def line_chunks(stream: BinaryIO, path: Path, quote: bytes = b"") -> Iterator[tu
         line += text.count(b"\n")
         rest = data[end:]
     if rest:
-        yield line_breaks(rest + b"\n"), line
+        yield line_breaks(rest if rest.endswith(b"\n") else rest + b"\n"), line  # a quote may have stayed open
 
 
 def _last_end(data: bytes, quote: bytes) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import itertools
 import random
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from escala.cli.app import run
 from escala.errors import EscalaError
 from escala.streaming import stream
 from escala.workload.known_ids import KnownIds
-from escala.workload.lines import _last_end
+from escala.workload.lines import _last_end, line_chunks
 from escala.workload.ordering import AT, OutOfOrder
 from escala.workload.pieces import Pieces
 from tests.unit.streaming.alike import same
@@ -257,6 +258,8 @@ def test_whole_lines_end_outside_of_quotes() -> None:
         data = bytes(draw.choice(b'"\nab') for _ in range(draw.randrange(40)))
         ends = [k + 1 for k in range(len(data)) if data[k : k + 1] == b"\n" and data.count(b'"', 0, k) % 2 == 0]
         assert _last_end(data, b'"') == max(ends, default=0)
+    unended = line_chunks(io.BytesIO(b'a,b\n1,"2\n'), Path("log.csv"), b'"')
+    assert b"".join(text for text, _ in unended) == b'a,b\n1,"2\n'
     stray = b'a,b\n"' + b"1,2\n" * 2_000_000  # each line's quotes are counted once, else this takes an hour
     assert _last_end(stray, b'"') == 4
 
