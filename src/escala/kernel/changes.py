@@ -16,13 +16,13 @@ from escala.kernel.world import one
 
 
 @lean
-def changes(table: Any, i: int, jobs: Any, nodes: Any, found: Any) -> tuple[int, int, int, int, int]:
+def changes(table: Any, i: int, jobs: Any, nodes: Any, found: Any) -> tuple[int, int, int, int, int, int]:
     """What the decision of simulation `i` has changed, as loaded from `jobs` and `nodes`.
 
-    Fills `found`, int64 of 4 a job, 3 a chunk and 2 a node: for each job that was given cores its place in `jobs`, the first of its chunks,
-    whether it waits for nodes, the number of its chunks, and low node, high node and cores on each of these; then node and new power state
-    of each that was switched. Returns the number of starts, how much is filled, when the policies want to be asked again, us, when the
-    next periodic decision is due, and how many calls policies have asked for.
+    Fills `found`, int64 of 4 a job, 3 a chunk and 1 a node: for each job that was given cores its place in `jobs`, the first of its chunks,
+    whether it waits for nodes, the number of its chunks, and low node, high node and cores on each of these; then the nodes that were
+    switched on, and those that were switched off. Returns the number of starts, how much is filled, how many nodes at its end were switched
+    off, when the policies want to be asked again, us, when the next periodic decision is due, and how many calls policies have asked for.
     """
     w = one(table, i)
     n_started = 0
@@ -47,12 +47,14 @@ def changes(table: Any, i: int, jobs: Any, nodes: Any, found: Any) -> tuple[int,
             found[at + 2] = w.chunk[c].per
             at += 3
             c = np.int64(w.chunk[c].next)
-    for n in range(w.o[0].n_nodes):
-        if nodes[n].gone == 0 and w.node[n].power != nodes[n].power:
-            found[at] = n
-            found[at + 1] = w.node[n].power
-            at += 2
-    return n_started, at, _next_call(w), np.int64(w.s[0].tick_us), np.int64(w.s[0].n_timers)
+    first_off = at
+    for state in (codes.SWITCHING_ON, codes.SWITCHING_OFF):
+        first_off = at
+        for n in range(w.o[0].n_nodes):
+            if w.node[n].power == state and nodes[n].power != state and nodes[n].gone == 0:
+                found[at] = n
+                at += 1
+    return n_started, at, at - first_off, _next_call(w), np.int64(w.s[0].tick_us), np.int64(w.s[0].n_timers)
 
 
 @lean

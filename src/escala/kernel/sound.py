@@ -10,31 +10,14 @@ from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
 
-
-@lean
-def in_us(seconds: Any, absent: int, latest: float, out: Any) -> bool:
-    """Fills `out` with seconds as us, half up; with `absent` where they are NaN, if that is not NEVER_US. False where one is below 0, or
-    above `latest`."""
-    for k in range(seconds.shape[0]):
-        value = seconds[k]
-        if np.isnan(value):
-            if absent == codes.NEVER_US:
-                return False
-            out[k] = absent
-        elif 0.0 <= value <= latest:
-            out[k] = np.int64(np.floor(value * SECOND + 0.5))
-        else:
-            return False
-    return True
-
-
-@lean
-def within(values: Any, low: int, high: int) -> bool:
-    """Are all whole numbers in a range?"""
-    outside = 0
-    for k in range(values.shape[0]):
-        outside += values[k] < low or values[k] > high
-    return outside == 0
+LATEST_S = 1e11
+MOST = 2**31 - 1  # the largest whole number
+WRONG = -(1 << 62)
+STATES = {"queued": codes.QUEUED, "given": codes.GIVEN, "running": codes.RUNNING}
+POWER = {"on": codes.ON, "switching_on": codes.SWITCHING_ON, "off": codes.OFF, "switching_off": codes.SWITCHING_OFF}
+END = 10  # of a word, a line feed
+_STATES, _POWER = (np.frombuffer("".join(f"{word}\n" for word in known).encode(), np.uint8) for known in (STATES, POWER))
+_OF_STATES, _OF_POWER = (np.array(list(known.values())) for known in (STATES, POWER))
 
 
 @lean
@@ -90,3 +73,73 @@ def _sound_places(placed: Any, jobs: Any, n_nodes: int) -> int:
             return -1
         total += held
     return total if p == placed.shape[0] else -1  # what is left is out of order, or of a job that there is not
+
+
+@inlined
+def _us(seconds: float, absent: int) -> int:
+    """A time in us, half up; `absent` for NaN, WRONG for what is none."""
+    if np.isnan(seconds):
+        return absent
+    return np.int64(np.floor(seconds * SECOND + 0.5)) if 0.0 <= seconds <= LATEST_S else WRONG
+
+
+@inlined
+def _word(words: Any, at: int, letters: Any, numbers: Any) -> tuple[int, int]:
+    """The number of the word at `at`, and where the next one begins; WRONG where it is none of those in `letters`."""
+    m = 0
+    for k in range(numbers.shape[0]):
+        end = at
+        while letters[m] != END and end < words.shape[0] and words[end] == letters[m]:
+            end += 1
+            m += 1
+        if letters[m] == END and end < words.shape[0] and words[end] == END:
+            return numbers[k], end + 1
+        while letters[m] != END:
+            m += 1
+        m += 1
+    return WRONG, at
+
+
+@lean
+def take_in(now: int, times: Any, whole: Any, words: Any, jobs: Any, nodes: Any, placed: Any) -> tuple[int, int, int, int, int, int, int]:
+    """Fills JOBS, NODES and PLACED, and surveys them. Columns, one behind the other, are times, s, NaN where there is none: submit,
+    walltime, start, and of nodes idle since, end of the switch; whole numbers: cores, single, of nodes gone, and all of PLACED; words,
+    uint8, a line feed behind each: states, and of nodes power. What is no time, no word or too large makes no sense."""
+    n_jobs = jobs.shape[0]
+    n_nodes = nodes.shape[0]
+    sound = 1
+    at = 0
+    for k in range(n_jobs):
+        job = jobs[k]
+        job.row = k
+        job.submit = _us(times[k], WRONG)
+        job.walltime = _us(times[n_jobs + k], WRONG)
+        job.start = _us(times[2 * n_jobs + k], codes.NONE)
+        job.cores = whole[k]
+        job.single = whole[n_jobs + k]
+        job.state, at = _word(words, at, _STATES, _OF_STATES)
+        job.user = codes.NONE
+        job.estimate = codes.NONE
+        job.order = codes.NONE
+        if job.submit == WRONG or job.start == WRONG or job.state == WRONG or job.cores > MOST:
+            sound = 0
+    for n in range(n_nodes):
+        node = nodes[n]
+        node.since = _us(times[3 * n_jobs + n], now)
+        node.done = _us(times[3 * n_jobs + n_nodes + n], codes.NONE)
+        node.gone = whole[2 * n_jobs + n]
+        node.power, at = _word(words, at, _POWER, _OF_POWER)
+        if node.since == WRONG or node.done == WRONG or node.power == WRONG:
+            sound = 0
+    n_placed = placed.shape[0]
+    first = 2 * n_jobs + n_nodes
+    for p in range(n_placed):
+        place = placed[p]
+        place.job = whole[first + p]
+        place.low = whole[first + n_placed + p]
+        place.high = whole[first + 2 * n_placed + p]
+        place.per = whole[first + 3 * n_placed + p]
+    if sound == 0 or at != words.shape[0]:
+        none = np.int64(0)
+        return none, none, none, none, none, none, none
+    return survey(now, jobs, nodes, placed)

@@ -2,40 +2,58 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError, nearest, quoted
-from escala.kernel import codes
-from escala.kernel.sound import in_us, within
+from escala.kernel.clock import SECOND
+from escala.kernel.sound import LATEST_S, MOST
 
-PLAIN = (list, np.ndarray)
-MOST_WHOLE = 2**31 - 1
+PLAIN: frozenset[Any] = frozenset((list, np.ndarray))
+NUMBERS: frozenset[Any] = frozenset((float, int, type(None)))
+WHOLE: frozenset[Any] = frozenset((int,))
+FLAGS: frozenset[Any] = frozenset((bool,))
+WHOLE_ONLY = "give a whole number"
+
+
+def in_us(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The nearest us, half up."""
+    return np.floor(seconds * SECOND + 0.5)
 
 
 class Columns:
     """The columns of one part of a snapshot. name: that of the part."""
 
-    LATEST_S: ClassVar[float] = 1e11
+    LATEST_S: ClassVar[float] = LATEST_S
 
     def __init__(self, name: str, columns: Mapping[str, Any]) -> None:
         self.name, self.columns = name, columns
-        self.length = 0
-        for column, values in columns.items():
-            if type(values) not in PLAIN and (isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__")):
-                raise EscalaError(f"snapshot: {name}.{column} is {quoted(values)}: give a list")
-            length = len(values)
-            if self.length and length != self.length:
-                raise EscalaError(f"snapshot: {name}.{column} has {length} entries, the columns before it {self.length}: give as many")
-            self.length = length
-        if self.length and any(len(values) != self.length for values in columns.values()):
-            raise EscalaError(f"snapshot: the columns of {name} are of different lengths: give as many entries in each")
+        if not PLAIN.issuperset(map(type, columns.values())):
+            self._refuse_kinds()
+        try:
+            lengths = set(map(len, columns.values()))
+        except TypeError:
+            raise EscalaError(f"snapshot: a column of {name} is an array without dimensions: give a list") from None
+        if len(lengths) > 1:
+            self._refuse_lengths()
+        self.length = lengths.pop() if lengths else 0
 
-    def known(self, names: tuple[str, ...], prefix: str = "") -> None:
+    def _refuse_kinds(self) -> None:
+        for column, values in self.columns.items():
+            if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+                raise EscalaError(f"snapshot: {self.name}.{column} is {quoted(values)}: give a list")
+
+    def _refuse_lengths(self) -> None:
+        first, *others = self.columns
+        length = len(self.columns[first])
+        column = next(other for other in others if len(self.columns[other]) != length)
+        said = f"{self.name}.{column} has {len(self.columns[column])} entries, the columns before it {length}"
+        raise EscalaError(f"snapshot: {said}: give as many entries in each")
+
+    def known(self, names: Collection[str], prefix: str = "") -> None:
         """EscalaError for a column that is none."""
         for column in self.columns:
             if column not in names and not (prefix and column.startswith(prefix)):
@@ -79,60 +97,81 @@ class Columns:
             raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(found[k])}: give a text, or null")
         return found
 
-    def times(self, column: str, absent: int | None = None) -> NDArray[np.int64]:
-        """Seconds as us; `absent` stands for a null, and for a column that is left out, where that is allowed."""
-        if absent is not None and column not in self.columns:
-            return np.full(self.length, absent, np.int64)
-        values = self._numbers(column, self._needed(column))
-        out = np.empty(self.length, np.int64)
-        if in_us(values, codes.NEVER_US if absent is None else absent, self.LATEST_S, out):
-            return out
-        none = np.isnan(values)
-        if absent is None:
-            self.refuse(none, column, "give seconds")
-        self.refuse(~none & ~((values >= 0.0) & (values <= self.LATEST_S)), column, f"give seconds from 0 to {self.LATEST_S:g}")
-        raise AssertionError(column)
-
-    def _numbers(self, column: str, values: Any) -> NDArray[np.float64]:
-        """float64, NaN for null."""
-        if not isinstance(values, np.ndarray) and not set(map(type, values)) <= {float, int, type(None)}:
-            k = next(k for k, value in enumerate(values) if type(value) not in (float, int, type(None)))
+    def fill_times(self, out: NDArray[np.float64], column: str, may_lack: bool = False) -> None:
+        """Seconds, NaN for null, and for a column that is left out where it may be."""
+        if may_lack and column not in self.columns:
+            out[:] = np.nan
+            return
+        values = self._needed(column)
+        if not isinstance(values, np.ndarray) and not NUMBERS.issuperset(map(type, values)):
+            k = next(k for k, value in enumerate(values) if type(value) not in NUMBERS)
             raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(values[k])}: give a number")
         try:
-            return np.array(values, np.float64).reshape(self.length)
+            out[:] = values
         except (TypeError, ValueError, OverflowError):
             raise EscalaError(f"snapshot: {self.name}.{column} holds no plain numbers: give a list of them") from None
 
+    def refuse_times(self, column: str, seconds: NDArray[np.float64], may_lack: bool = False) -> None:
+        """EscalaError for the first that is no time."""
+        none = np.isnan(seconds)
+        if not may_lack:
+            self.refuse(none, column, "give seconds")
+        self.refuse(~none & ~((seconds >= 0.0) & (seconds <= LATEST_S)), column, f"give seconds from 0 to {LATEST_S:g}")
+
+    def times(self, column: str) -> NDArray[np.int64]:
+        """Seconds as us."""
+        seconds = np.empty(self.length)
+        self.fill_times(seconds, column)
+        self.refuse_times(column, seconds)
+        return in_us(seconds).astype(np.int64)
+
+    def fill_whole(self, out: NDArray[np.int64], column: str) -> None:
+        """Whole numbers, of any size."""
+        given = self._needed(column)
+        if given.dtype == np.int64 if isinstance(given, np.ndarray) else WHOLE.issuperset(map(type, given)):
+            try:
+                out[:] = given
+                return
+            except (OverflowError, ValueError):
+                pass  # what is wrong with it is found below
+        values = np.empty(self.length)
+        self.fill_times(values, column)
+        self.refuse(~(np.abs(values) <= MOST) | (values != np.floor(values)), column, WHOLE_ONLY)
+        out[:] = values
+
+    def refuse_whole(self, column: str, values: NDArray[np.int64]) -> None:
+        """EscalaError for the first that is too large, or too small."""
+        self.refuse((values > MOST) | (values < -MOST), column, WHOLE_ONLY)
+
     def whole(self, column: str) -> NDArray[np.int64]:
         """Whole numbers."""
-        given = self._needed(column)
-        plain = given.dtype == np.int64 and given.ndim == 1 if isinstance(given, np.ndarray) else set(map(type, given)) == {int}
-        if plain:
-            with contextlib.suppress(OverflowError):
-                found = np.array(given, np.int64)
-                if within(found, 0, MOST_WHOLE):
-                    return found
-        values = self._numbers(column, given)
-        self.refuse(~(np.abs(values) <= MOST_WHOLE) | (values != np.floor(values)), column, "give a whole number")
-        return values.astype(np.int64)
+        out = np.empty(self.length, np.int64)
+        self.fill_whole(out, column)
+        self.refuse_whole(column, out)
+        return out
 
-    def flags(self, column: str) -> NDArray[np.int64]:
+    def fill_flags(self, out: NDArray[np.int64], column: str) -> None:
         """True or False as 1 or 0; 0 where the column is left out."""
         values = self.columns.get(column)
         if values is None:
-            return np.zeros(self.length, np.int64)
-        if isinstance(values, np.ndarray) and values.dtype == bool:
-            return values.astype(np.int64)
-        if not set(map(type, values)) <= {bool}:
-            k = next(k for k, value in enumerate(values) if not isinstance(value, bool))
+            out[:] = 0
+            return
+        if not (isinstance(values, np.ndarray) and values.dtype == bool) and not FLAGS.issuperset(map(type, values)):
+            k = next(k for k, value in enumerate(values) if type(value) is not bool)
             raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(values[k])}: give true or false")
-        return np.array(values, np.int64)
+        out[:] = values
 
-    def words(self, column: str, known: Mapping[str, int]) -> NDArray[np.int64]:
-        """The numbers of words."""
+    def words(self, column: str, known: Collection[str]) -> str:
+        """Its texts, a line feed behind each."""
         values = self._needed(column)
         try:
-            return np.fromiter(map(known.__getitem__, values), np.int64, self.length)
-        except (KeyError, TypeError):
-            k = next(k for k, value in enumerate(values) if not isinstance(value, str) or value not in known)
-            raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(values[k])}: give one of {', '.join(known)}") from None
+            return "\n".join(values) + "\n" if self.length else ""
+        except TypeError:
+            self.refuse_words(column, known)
+            raise
+
+    def refuse_words(self, column: str, known: Collection[str]) -> None:
+        """EscalaError for the first that is none of those."""
+        for k, value in enumerate(self._needed(column)):
+            if not isinstance(value, str) or value not in known:
+                raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(value)}: give one of {', '.join(known)}")

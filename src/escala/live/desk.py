@@ -162,22 +162,19 @@ class Desk:
         """What the decision has changed."""
         simulation, carried = self._tables.simulation, self._carried
         world, jobs, now = simulation.world, self._rows.jobs, snapshot.now_us
-        found = np.empty(4 * len(jobs) + 3 * world.chunk.shape[1] + 2 * len(snapshot.nodes), np.int64)
-        n, filled, due, tick, timers = changes(simulation.table, 0, jobs, snapshot.nodes, found)
+        found = np.empty(4 * len(jobs) + 3 * world.chunk.shape[1] + len(snapshot.nodes), np.int64)
+        n, filled, offs, due, tick, timers = changes(simulation.table, 0, jobs, snapshot.nodes, found)
         if tick < codes.NEVER_US:
             carried.tick_us = tick
         if timers or carried.timers:
             heap = world.heaps[0, 3, :timers]
             carried.timers = sorted({time for time in (*carried.timers, *heap["time"].tolist()) if time > now})
             due = min([due, *carried.timers[:1]])
-        given, power = _told(found[:filled].tolist(), n)
-        return Orders(
-            snapshot.now_s,
-            tuple([Start(snapshot.job_ids[place], nodes, waits) for _, place, waits, nodes in sorted(given)]),
-            tuple([node for node, state in power if state == codes.SWITCHING_ON]),
-            tuple([node for node, state in power if state == codes.SWITCHING_OFF]),
-            due / SECOND if due < codes.NEVER_US else None,
-        )
+        told = found[:filled].tolist()
+        starts, at = _starts(told, n, snapshot.job_ids)
+        first_off = filled - offs
+        next_s = due / SECOND if due < codes.NEVER_US else None
+        return Orders(snapshot.now_s, starts, tuple(told[at:first_off]), tuple(told[first_off:]), next_s)
 
     def plan(self, snapshot: Snapshot, first: int = 10) -> list[Planned]:
         """The waiting jobs that would start first, `first` of them at most, and when: the machine simulated on from this snapshot, as if
@@ -240,15 +237,16 @@ def asked_plan(given: Any, log: Workload) -> Any:
     return given.plan if given.own is None else replace(given.plan, **given.own.order(log, given.options.under(given.plan)))
 
 
-def _told(found: list[int], starts: int) -> tuple[list[Any], list[tuple[int, int]]]:
-    """What the kernel's `changes` filled in: the first chunk, place, waits?, and nodes of each start, and node and state of each switch."""
+def _starts(found: list[int], n: int, ids: list[str]) -> tuple[tuple[Start, ...], int]:
+    """The starts among what the kernel's `changes` filled in, in the order of their first chunks, and where they end."""
     at, given = 0, []
-    for _ in range(starts):
+    for _ in range(n):
         place, first, waits, chunks = found[at : at + 4]
         at, ends = at + 4, at + 4 + 3 * chunks
-        given.append((first, place, waits == 1, tuple(zip(found[at:ends:3], found[at + 1 : ends : 3], found[at + 2 : ends : 3]))))
+        nodes = tuple(zip(found[at:ends:3], found[at + 1 : ends : 3], found[at + 2 : ends : 3]))
+        given.append((first, Start(ids[place], nodes, waits == 1)))
         at = ends
-    return given, list(zip(found[at::2], found[at + 1 :: 2], strict=True))
+    return tuple([start for _, start in sorted(given)]), at
 
 
 def _misplaced(world: Any, snapshot: Snapshot) -> EscalaError:

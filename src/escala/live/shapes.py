@@ -27,7 +27,9 @@ MOST = 2**53
 
 def read_shapes(given: Columns) -> dict[str, list[Any]]:
     """Those columns that are there, as lists with None for null."""
-    found = {}
+    found: dict[str, list[Any]] = {}
+    if given.columns.keys().isdisjoint(ASKED):
+        return found
     for name in (name for name in ASKED if name in given.columns):
         kind, said = SAID[ASKED[name]]
         column = given.columns[name]
@@ -42,6 +44,8 @@ def read_shapes(given: Columns) -> dict[str, list[Any]]:
 def read_held(given: Columns) -> dict[str, NDArray[np.int64]]:
     """What is held on each node, as `placed` has it."""
     names = [name for name in given.columns if name in HELD or name.startswith(OF_KIND)]
+    if not names:
+        return {}
     found = {name: given.whole(name) for name in names}
     for name, values in found.items():
         given.refuse(values < 0, name, "give 0 or more")

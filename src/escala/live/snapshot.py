@@ -20,19 +20,20 @@ from escala.errors import EscalaError, quoted
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.load import JOBS, NODES, PLACED
-from escala.kernel.sound import survey
+from escala.kernel.sound import POWER, STATES, survey, take_in
 from escala.live.columns import Columns
 from escala.live.shapes import ASKED, HELD, OF_KIND, read_held, read_shapes
 from escala.reading import guarded, read_json
 from escala.writing import write_whole
 
 SCHEMA = 1
-STATES = {"queued": codes.QUEUED, "given": codes.GIVEN, "running": codes.RUNNING}
-POWER = {"on": codes.ON, "switching_on": codes.SWITCHING_ON, "off": codes.OFF, "switching_off": codes.SWITCHING_OFF}
 NAMES = {code: name for name, code in STATES.items()}
 POWERS = {code: name for name, code in POWER.items()}
 SECTIONS = ("jobs", "nodes", "placed", "ended")
 DEMAND = "demand_"
+JOB_COLUMNS = ("job_id", "submit_s", "walltime_s", "cores", "state", "start_s", "user", "partition", "single_node", *ASKED)
+NODE_COLUMNS = ("power", "idle_since_s", "switch_end_s", "gone")
+PLACED_COLUMNS = ("job", "first", "last", "cores", *HELD)
 IN_ORDER = "give them in the order of time; if the last had a false clock, begin anew without the state file"
 
 
@@ -85,16 +86,21 @@ class Snapshot:
         """
         now = _instant(now_s)
         columns, power, told = Columns("jobs", jobs), Columns("nodes", nodes), Columns("placed", placed or {})
-        ids, users, records, demand = _jobs(columns)
-        machine, places, held = _nodes(power, now), _placed(told), read_held(told)
-        found = Survey(*survey(now, records, machine, places))
+        columns.known(JOB_COLUMNS, DEMAND)
+        power.known(NODE_COLUMNS)
+        told.known(PLACED_COLUMNS, OF_KIND)
+        ids, users, held = columns.texts("job_id"), columns.users("user"), read_held(told)
+        times, whole, words = _numbers(columns, power, told)
+        records, machine, places = np.empty(len(ids), JOBS), np.empty(power.length, NODES), np.empty(told.length, PLACED)
+        found = Survey(*take_in(now, times, whole, words, records, machine, places))
+        demand = _demand(columns, records)
         if not found.sound:
-            _refuse(columns, records, power, machine, now)
+            _refuse(columns, power, times, records, machine, now)
             places, order = _in_order(told, places, ids, records, len(machine))
             held = {name: values[order] for name, values in held.items()}
             found = Survey(*survey(now, records, machine, places))
         where = columns.users("partition") if "partition" in jobs else None
-        over = _ended(Columns("ended", ended or {}))
+        over = _ended(Columns("ended", ended)) if ended else []
         made = cls(now, ids, users, records, machine, places, demand, over, where, read_shapes(columns), held)
         vars(made)["survey"] = found
         return made
@@ -195,41 +201,47 @@ def _seconds(us: NDArray[np.int64], none: NDArray[np.bool_] | None = None) -> li
     return seconds if none is None else [None if left else value for value, left in zip(seconds, none.tolist(), strict=True)]
 
 
-def _jobs(given: Columns) -> tuple[list[str], list[str | None], NDArray[Any], dict[str, NDArray[np.int64]]]:
-    """Ids, users, JOBS, demands by kind."""
-    given.known(("job_id", "submit_s", "walltime_s", "cores", "state", "start_s", "user", "partition", "single_node", *ASKED), DEMAND)
-    ids = given.texts("job_id")
-    n = len(ids)
-    records = np.zeros(n, JOBS)
-    records["row"] = np.arange(n)
-    records["submit"] = given.times("submit_s")
-    records["walltime"] = given.times("walltime_s")
-    records["cores"] = given.whole("cores")
-    records["state"] = given.words("state", STATES)
-    records["start"] = given.times("start_s", codes.NONE)
-    records["user"] = codes.NONE
-    records["single"] = given.flags("single_node")
-    records["estimate"] = records["order"] = codes.NONE
-    demand = {name.removeprefix(DEMAND): given.whole(name) for name in given.columns if name.startswith(DEMAND)}
-    for kind, values in demand.items():
-        given.refuse((values < 0) | ((values > 0) & (records["single"] == 0)), f"{DEMAND}{kind}", "give 0, or more for single_node jobs")
-    return ids, given.users("user"), records, demand
+def _numbers(jobs: Columns, nodes: Columns, placed: Columns) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint8]]:
+    """The columns as `take_in` takes them."""
+    n, m, p = jobs.length, nodes.length, placed.length
+    times, whole = np.empty(3 * n + 2 * m), np.empty(2 * n + m + 4 * p, np.int64)
+    jobs.fill_times(times[:n], "submit_s")
+    jobs.fill_times(times[n : 2 * n], "walltime_s")
+    jobs.fill_times(times[2 * n : 3 * n], "start_s", may_lack=True)
+    nodes.fill_times(times[3 * n : 3 * n + m], "idle_since_s", may_lack=True)
+    nodes.fill_times(times[3 * n + m :], "switch_end_s", may_lack=True)
+    jobs.fill_whole(whole[:n], "cores")
+    jobs.fill_flags(whole[n : 2 * n], "single_node")
+    at = 2 * n + m
+    nodes.fill_flags(whole[2 * n : at], "gone")
+    for name in PLACED_COLUMNS[:4]:
+        placed.fill_whole(whole[at : at + p], name)
+        at += p
+    words = jobs.words("state", STATES) + nodes.words("power", POWER)
+    return times, whole, np.frombuffer(words.encode("utf-8", "replace"), np.uint8)
 
 
-def _nodes(given: Columns, now: int) -> NDArray[Any]:
-    """NODES; a switch whose end nobody tells has none here (0)."""
-    given.known(("power", "idle_since_s", "switch_end_s", "gone"))
-    power = given.words("power", POWER)
-    records = np.zeros(len(power), NODES)
-    records["power"] = power
-    records["since"] = given.times("idle_since_s", now)
-    records["done"] = given.times("switch_end_s", codes.NONE)
-    records["gone"] = given.flags("gone")
-    return records
+def _demand(given: Columns, jobs: NDArray[Any]) -> dict[str, NDArray[np.int64]]:
+    """By kind."""
+    names = [name for name in given.columns if name.startswith(DEMAND)]
+    found = {name: given.whole(name) for name in names}
+    for name, values in found.items():
+        given.refuse((values < 0) | ((values > 0) & (jobs["single"] == 0)), name, "give 0, or more for single_node jobs")
+    return {name.removeprefix(DEMAND): values for name, values in found.items()}
 
 
-def _refuse(given: Columns, jobs: NDArray[Any], power: Columns, nodes: NDArray[Any], now: int) -> None:
+def _refuse(given: Columns, power: Columns, times: NDArray[np.float64], jobs: NDArray[Any], nodes: NDArray[Any], now: int) -> None:
     """EscalaError for the first job, or node, that makes no sense at `now`."""
+    n, m = len(jobs), len(nodes)
+    submit, walltime, start, since, done = np.split(times, (n, 2 * n, 3 * n, 3 * n + m))
+    given.refuse_words("state", STATES)
+    power.refuse_words("power", POWER)
+    given.refuse_times("submit_s", submit)
+    given.refuse_times("walltime_s", walltime)
+    given.refuse_times("start_s", start, may_lack=True)
+    power.refuse_times("idle_since_s", since, may_lack=True)
+    power.refuse_times("switch_end_s", done, may_lack=True)
+    given.refuse_whole("cores", jobs["cores"])
     given.refuse(jobs["cores"] < 1, "cores", "give 1 or more")
     given.refuse(jobs["walltime"] < 1, "walltime_s", "give more than 0 s")
     given.refuse(jobs["submit"] > now, "submit_s", "it is later than now_s: leave out jobs that are not submitted yet")
@@ -238,19 +250,12 @@ def _refuse(given: Columns, jobs: NDArray[Any], power: Columns, nodes: NDArray[A
     power.refuse((nodes["since"] > now) & (nodes["power"] == codes.ON), "idle_since_s", "it is later than now_s")
 
 
-def _placed(given: Columns) -> NDArray[Any]:
-    """PLACED."""
-    given.known(("job", "first", "last", "cores", *HELD), OF_KIND)
-    records = np.zeros(given.length, PLACED)
-    for name, own in (("job", "job"), ("first", "low"), ("last", "high"), ("cores", "per")):
-        records[own] = given.whole(name)
-    return records
-
-
 def _in_order(
     given: Columns, records: NDArray[Any], ids: Sequence[str], jobs: NDArray[Any], n_nodes: int
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """PLACED with those of a job together, and their places before; EscalaError where not every job that holds cores has all of them."""
+    for name, own in zip(PLACED_COLUMNS[:4], PLACED.names or (), strict=True):
+        given.refuse_whole(name, records[own])
     given.refuse((records["job"] < 0) | (records["job"] >= len(jobs)), "job", "give the place of a job in the columns of jobs, from 0")
     given.refuse((records["low"] < 0) | (records["high"] < records["low"]), "last", "give a last node that is not before the first")
     given.refuse(records["high"] >= n_nodes, "last", f"there are {n_nodes} nodes, from 0")
