@@ -87,6 +87,20 @@ def test_help_loads_nothing_heavy() -> None:
     assert not loaded & HEAVY
 
 
+def test_a_replay_loads_neither_generators_nor_slurm() -> None:
+    code = """
+import json, sys, escala
+workload = escala.Workload.from_jobs({"submit_s": [0.0], "runtime_s": [9.0], "walltime_s": [9.0], "cores": [1]})
+escala.simulate(workload, "2x1:grid5000", shutdown="timeout:60")
+before = sorted(sys.modules)
+escala.workload.generate.lublin(jobs=10), escala.slurm.ensemble
+print(json.dumps([before, sorted(sys.modules)]))
+"""
+    before, after = map(set, json.loads(_python(code).splitlines()[-1]))
+    late = {"escala.workload.generate", "escala.slurm.settings", "escala.slurm.run", "escala.kernel.slurm.tables"}
+    assert not late & before and late <= after
+
+
 def test_the_core_works_without_optional_packages() -> None:
     code = f"""
 import sys

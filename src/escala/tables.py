@@ -27,7 +27,7 @@ def chunks_of(world: World, i: int) -> Array:
     out = np.empty((4, count_chunks(table, i)), np.int64)
     copy_chunks(table, i, out)  # by job row; only jobs that took nodes which were not on are out of order inside
     row, low = out[0], out[1]
-    jumbled = np.unique(row[1:][(row[1:] == row[:-1]) & (low[1:] < low[:-1])])
+    jumbled = row[1:][(row[1:] == row[:-1]) & (low[1:] < low[:-1])]
     if len(jumbled):
         mine = np.flatnonzero(np.isin(row, jumbled))
         out[:, mine] = out[:, mine[np.lexsort((low[mine], row[mine]))]]

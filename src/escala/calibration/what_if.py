@@ -22,7 +22,7 @@ from escala.platform.site import site_of
 from escala.policies.pairs import KeptPieces, Named, play
 from escala.policies.run import simulate
 from escala.result import Result
-from escala.slurm.settings import is_slurm
+from escala.slurm.named import is_slurm
 from escala.workload import Workload
 from escala.writing import Pieces
 

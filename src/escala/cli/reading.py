@@ -42,7 +42,7 @@ def read_log(path: Path, read: dict[str, Any], machine: Platform | None = None, 
 
 def with_shapes(read: dict[str, Any], schedulers: Iterable[str]) -> dict[str, Any]:
     """The options of reading; where Slurm's rules are among the schedulers, so that jobs ask for nodes, memory and GPUs as they did."""
-    from escala.slurm.settings import is_slurm
+    from escala.slurm.named import is_slurm
 
     return {**read, "shapes": True} if any(is_slurm(name) for name in schedulers) else read
 

@@ -76,7 +76,7 @@ def tell_unused(schedulers: Iterable[str], shutdowns: Iterable[str], options: di
 
 def _tell_shapes(schedulers: list[str], log: Any) -> None:
     """A remark where jobs ask for nodes, memory or GPUs, and a scheduler looks at their cores and begin times alone."""
-    from escala.slurm.settings import is_slurm
+    from escala.slurm.named import is_slurm
     from escala.workload.shapes import BEGIN, SHAPES
 
     asked = [name for name in SHAPES if name != BEGIN and name in log.jobs.columns and log.jobs[name].null_count() < len(log)]

@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = "__init__.py"
 STATE, WORLD = ROOT / "kernel" / "state.py", ROOT / "kernel" / "world.py"
 # Imports at the top of a file, and modules named to `later`: compiled code sees nothing else.
 _IMPORT = re.compile(r"^(?:from (escala[\w.]*) import (\([^)]*\)|[^\n#]*)|import (escala[\w.]*))", re.MULTILINE)
 _LATER = re.compile(r"""\blater\("(escala[\w.]*)\"""")
 
 
-def _file_of(module: str) -> Path | None:
+@functools.cache
+def _file_of(module: str) -> str | None:
     """The source file of a module of Escala; None if there is none of that name."""
-    path = ROOT.joinpath(*module.split(".")[1:])
-    return next((f for f in (path.with_suffix(".py"), path / "__init__.py") if f.is_file()), None)
+    path = os.path.join(ROOT, *module.split(".")[1:])
+    return next((file for file in (f"{path}.py", os.path.join(path, PACKAGE)) if os.path.isfile(file)), None)
 
 
 @functools.cache
 def _imports(path: Path) -> tuple[Path, ...]:
     """Files of Escala that a file imports at its top."""
-    found = []
     text = path.read_text(encoding="utf-8")
+    modules = _LATER.findall(text)
     for package, names, plain in _IMPORT.findall(text):
-        parts = [f"{package}.{name}" for name in re.findall(r"\w+", names)] if package else []
-        found += [package or plain, *parts]
-    return tuple(f for f in map(_file_of, found + _LATER.findall(text)) if f is not None)
+        modules.append(package or plain)
+        if package and (_file_of(package) or "").endswith(PACKAGE):  # names may be modules
+            modules += [f"{package}.{name}" for name in re.findall(r"\w+", names)]
+    return tuple(Path(file) for file in map(_file_of, modules) if file is not None)
 
 
 def sources_of(path: Path) -> list[Path]:

@@ -26,11 +26,12 @@ MANIFEST, WEIGHTS = "manifest.json", "weights.npz"
 
 
 class Exported(Deciding):
-    """An agent whose network is numpy arrays by name, those that decide of stable-baselines3's policy."""
+    """An agent whose network is numpy arrays by name, those that decide of stable-baselines3's policy. What recurrent layers are given at
+    all steps is one product, in less than half the time where its weights lie in columns."""
 
     def __init__(self, manifest: Mapping[str, Any], weights: Weights) -> None:
         super().__init__(manifest)
-        self.weights = dict(weights)
+        self.weights = {name: np.asfortranarray(one) if "weight_ih" in name else one for name, one in weights.items()}
         self._forward = forward_of(self.manifest)
 
     def logits(self, seen: Numbers) -> NDArray[np.float64]:

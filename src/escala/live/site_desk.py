@@ -19,7 +19,7 @@ from escala.live.snapshot import Snapshot
 from escala.live.state_file import check_state, reading_state, whose, write_state
 from escala.platform.site import Partition, Site
 from escala.policy import name_of
-from escala.slurm.settings import is_slurm
+from escala.slurm.named import is_slurm
 
 
 def desk_of(platform: Any, scheduler: Any = "easy", shutdown: Any = "never", **options: Any) -> Desk | SiteDesk | SlurmDesk:

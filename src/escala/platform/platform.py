@@ -74,7 +74,7 @@ class Platform:
         nodes = self.cores.size
         if nodes == 0:
             raise EscalaError(f"platform {self.name!r} has no node; give at least one")
-        check_size(self.name, nodes, sum(np.unique(self.cores).tolist()))  # any size alone may be absurd, and their sum overflow
+        check_size(self.name, nodes, sum(set(self.cores.tolist())))  # any size alone may be absurd, and their sum overflow
         check_size(self.name, nodes, self.total_cores)
         put(self, "profiles", tuple(self.profiles))
         put(self, "profile_of", _whole(self.profile_of, "profile_of", 0))
@@ -166,7 +166,7 @@ class Platform:
     @property
     def _used(self) -> list[PowerProfile]:
         """The profiles that some node has."""
-        return list(self.profiles) if len(self.profiles) == 1 else [self.profiles[i] for i in np.unique(self.profile_of)]
+        return list(self.profiles) if len(self.profiles) == 1 else [self.profiles[i] for i in sorted(set(self.profile_of.tolist()))]
 
     @property
     def power_line(self) -> str:

@@ -29,7 +29,7 @@ def power_line(platform: Platform) -> str:
     if bare:
         who = "no profile" if bare == platform.n_nodes else f"{bare} of {platform.n_nodes} nodes have no profile"
         return f"power: {who}, so no energy, money or CO2 is told; {how(platform)}"
-    sizes = np.unique(platform.cores)
+    sizes = sorted(set(platform.cores.tolist()))
     size = f"its {sizes[0]} cores" if len(sizes) == 1 and sizes[0] > 1 else "its cores"
     if len(used) == 1:
         return f"power: {_watts(used[0][0], f'a node, whatever {size}')}{_origin(used[0][0])}"

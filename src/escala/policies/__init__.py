@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from escala.lazy import loaded_when_used
 
 if TYPE_CHECKING:
     from escala.bounds.schedule_bound import LogBound, bound
@@ -51,12 +52,7 @@ _HOME = {
 """Public name -> the module that defines it."""
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'escala.policies' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = loaded_when_used(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

@@ -22,8 +22,8 @@ from escala.policies.shutdown import Inertial, RandomReservation
 from escala.policies.tuned import PREFIX, rule_in, shutdown_in
 from escala.policy import OFFICIAL
 from escala.prediction.folder import PREFIX as MODEL
-from escala.slurm.settings import NAME as SLURM
-from escala.slurm.settings import Settings, changed, is_slurm
+from escala.slurm.named import NAME as SLURM
+from escala.slurm.named import is_slurm
 from escala.workload import Workload
 
 PARTS = re.compile(rf"(?:^|(?<=:))((?:{'|'.join(ESTIMATES)})={MODEL}.*?(?=:(?:{'|'.join(KEYS)})=|$)|[^:]*)")
@@ -80,6 +80,8 @@ def scheduler(name: str) -> Scheduler:
     if name.startswith(PREFIX):
         return within(name)
     if is_slurm(name):
+        from escala.slurm.settings import Settings, changed
+
         changed(Settings(), name)  # refuses wrong keys
         return BY_SLURM
     if name == ESCALA:

@@ -32,8 +32,7 @@ from escala.registry import is_trained, trained
 from escala.result import Result
 from escala.sealed import Budget, Command
 from escala.simulation import Simulation
-from escala.slurm.run import run_slurm
-from escala.slurm.settings import is_slurm
+from escala.slurm.named import is_slurm
 from escala.workload import CleaningRules, Workload, read_workload
 
 Progress = Callable[[float], None]  # share done, 0..1
@@ -286,6 +285,8 @@ def _simulate(
     if is_slurm(scheduler):
         if not _is_never(shutdown):
             raise EscalaError(f"scheduler slurm leaves nodes on: give shutdown 'never', not {name_of(shutdown)}")
+        from escala.slurm.run import run_slurm
+
         return run_slurm(loaded, machine, scheduler, chosen_options, progress)
     if machine.speed is not None and "flops" in loaded.jobs.columns:
         loaded = loaded.at_speed(machine.speed)

@@ -14,8 +14,8 @@ from escala.platform.limits import NO_LIMIT, mode_of
 from escala.platform.site import Site
 from escala.platform.site_entries import seconds_of
 from escala.platform.tres_weights import weights_of
+from escala.slurm.named import Rules
 
-NAME = "slurm"
 ENDLESS_S = 365 * 86400
 WEEK_S = 7 * 86400
 MOST_S = 1e9
@@ -31,7 +31,7 @@ WHOLE_SECONDS = (24, 11)
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Rules):
     """Slurm's settings, under the names of slurm.conf where they have one. Times in s.
 
     over_reservation: minutes (ResvOverRun), -1: without end. weight_tres: (TRES, weight) of PriorityWeightTRES. max_tres:
@@ -341,11 +341,6 @@ def _whole(text: str, where: str, least: int = 0) -> int:
     if not least <= value < 2**31:
         raise EscalaError(f"{where}: {value} is out of range; give at least {least}")
     return value
-
-
-def is_slurm(name: Any) -> bool:
-    """Is this scheduler Slurm's rules: "slurm", "slurm:KEY=VALUE...", or `Settings`?"""
-    return isinstance(name, Settings) or (isinstance(name, str) and name.partition(":")[0] == NAME)
 
 
 def changed(settings: Settings, name: str) -> Settings:

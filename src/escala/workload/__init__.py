@@ -1,6 +1,8 @@
 """Workloads: jobs as one table, its readers, writers, transforms and generators, and what a workload is like."""
 
-from escala.workload import generate
+from typing import TYPE_CHECKING
+
+from escala.lazy import loaded_when_used
 from escala.workload.batsim import write_batsim
 from escala.workload.clean import CleaningRules
 from escala.workload.describe import Description, day_group, describe
@@ -8,6 +10,9 @@ from escala.workload.read import read_workload
 from escala.workload.swf import read_header, write_swf
 from escala.workload.table import SCHEMA, Workload
 from escala.workload.tabular import read_pack
+
+if TYPE_CHECKING:
+    from escala.workload import generate
 
 __all__ = [
     "SCHEMA",
@@ -23,3 +28,5 @@ __all__ = [
     "write_batsim",
     "write_swf",
 ]
+
+__getattr__ = loaded_when_used(__name__, {"generate": "escala.workload.generate"})
