@@ -132,7 +132,6 @@ class Result:
     def load(cls, folder: str | os.PathLike[str]) -> Result:
         """Read what `save` wrote; EscalaError naming the file that is missing or broken."""
         source = Path(folder)
-        path = source / "manifest.json"
 
         def read(name: str) -> pl.DataFrame:
             file = f"{name}.parquet"
@@ -141,12 +140,7 @@ class Result:
             except EscalaError as error:
                 raise _unreadable(source, error) from error
 
-        try:
-            manifest = read_json(path)
-        except EscalaError as error:
-            raise _unreadable(source, error) from error
-        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-            raise _no_run(source, manifest if isinstance(manifest, dict) else {})
+        manifest = read_manifest(source)
         files = signed if isinstance(signed := manifest.get("files"), dict) else {}
         manifest = {name: value for name, value in manifest.items() if name not in SEAL}  # of that folder, not of the run
         with own(source, "run", AGAIN):
@@ -156,6 +150,8 @@ class Result:
 
         def table(name: str) -> Callable[[], pl.DataFrame]:
             def make() -> pl.DataFrame:
+                if name in left_out and "streamed" in manifest:
+                    raise EscalaError(f"{source}: a streamed run keeps no table {name!r}: simulate the log, or a part of it, in memory")
                 if name in left_out:
                     raise EscalaError(f"{source}: the table {name!r} was too large to keep: run it again on a shorter window")
                 return read(name)
@@ -176,6 +172,17 @@ class Result:
         from escala.export.batsim import export
 
         return export(self, Path(folder))
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of one saved run; EscalaError where there is none, or it is of something else."""
+    try:
+        manifest = read_json(folder / "manifest.json")
+    except EscalaError as error:
+        raise _unreadable(folder, error) from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise _no_run(folder, manifest if isinstance(manifest, dict) else {})
+    return manifest
 
 
 def _check_whole(found: Result) -> None:

@@ -8,12 +8,13 @@ from escala.lazy import loaded_when_used
 
 if TYPE_CHECKING:
     from escala.bounds.schedule_bound import LogBound, bound
+    from escala.policies.again import rerun
     from escala.policies.compose import SHUTDOWN_FORMS, hold
     from escala.policies.linear import Linear, Multifactor
     from escala.policies.pairs import Comparison, compare
     from escala.policies.queues import queue, queue_by
     from escala.policies.rollout import Rollout
-    from escala.policies.run import rerun, simulate
+    from escala.policies.run import simulate
     from escala.policies.schedulers import SCHEDULERS
 
 __all__ = [
@@ -46,7 +47,7 @@ _HOME = {
     "hold": "escala.policies.compose",
     "queue": "escala.policies.queues",
     "queue_by": "escala.policies.queues",
-    "rerun": "escala.policies.run",
+    "rerun": "escala.policies.again",
     "simulate": "escala.policies.run",
 }
 """Public name -> the module that defines it."""

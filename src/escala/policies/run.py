@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from escala.errors import EscalaError, quoted
+from escala.errors import EscalaError
 from escala.estimates import foretold
 from escala.foresight import Said, known_to, plain, said_by
 from escala.kernel import calls, codes
@@ -21,19 +20,19 @@ from escala.options import Options, Plan, with_options
 from escala.platform import Platform, read_platform
 from escala.platform.told import how
 from escala.policies.compose import external_shutdown, plan_for, scheduler, shutdown
-from escala.policies.plugins import is_plugin, origins, plugin
+from escala.policies.files import policy_files
+from escala.policies.plugins import is_plugin, plugin
 from escala.policies.queues import ESTIMATES
 from escala.policies.rollout_names import rollout_of
 from escala.policies.schedulers import Scheduler, is_own
-from escala.policies.tuned import digests_in
 from escala.policy import ClairvoyantView, Commands, View, as_policy, counts_of, is_insider, name_of
-from escala.prediction.folder import model_columns, model_digest
+from escala.prediction.folder import model_columns
 from escala.registry import is_trained, trained
 from escala.result import Result
 from escala.sealed import Budget, Command
 from escala.simulation import Simulation
 from escala.slurm.named import is_slurm
-from escala.workload import CleaningRules, Workload, read_workload
+from escala.workload import Workload, read_workload
 
 Progress = Callable[[float], None]  # share done, 0..1
 
@@ -270,7 +269,7 @@ def simulate(
     scheduler, shutdown = plain(scheduler), plain(shutdown)
     chosen_options = with_options(Options(), **_with_predictors(options))
     check_power(machine, [shutdown], chosen_options.start_off)
-    return _simulate(loaded, machine, scheduler, shutdown, chosen_options, progress, decisions)
+    return simulate_loaded(loaded, machine, scheduler, shutdown, chosen_options, progress, decisions)
 
 
 def _with_predictors(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -278,10 +277,10 @@ def _with_predictors(options: Mapping[str, Any]) -> dict[str, Any]:
     return {k: plugin(v, "predictor") if k in ESTIMATES and is_plugin(v) else v for k, v in ((k, plain(v)) for k, v in options.items())}
 
 
-def _simulate(
+def simulate_loaded(
     loaded: Workload, machine: Platform, scheduler: Any, shutdown: Any, chosen_options: Options, progress: Progress | None, decisions: bool
 ) -> Result:
-    """See `simulate`."""
+    """See `simulate`; a log that is read, and options in one."""
     if is_slurm(scheduler):
         if not _is_never(shutdown):
             raise EscalaError(f"scheduler slurm leaves nodes on: give shutdown 'never', not {name_of(shutdown)}")
@@ -312,20 +311,12 @@ def _simulate(
         about["objects"] = objects
     if counts := counts_of(one for one in (chosen.scheduler, chosen.shutdown) if is_insider(one)):
         about["counts"] = counts
-    if files := _files(scheduler, shutdown, chosen_options):
+    if files := policy_files(scheduler, shutdown, chosen_options):
         about["policy_files"] = files
     result = simulation.result(0, about)
     if log is not None:
         result.decisions = _decisions(log, loaded.jobs["job_id"][simulation.admitted[0].rows])
     return result
-
-
-def _files(scheduler: Any, shutdown_: Any, options: Options) -> dict[str, str]:
-    """SHA-256 of the files in which a part of what is run stands (score files, tuned policies, models of run times), by path; and the
-    versions of other packages' policies, by name."""
-    estimates = options.estimate, options.order_estimate
-    found = {path: digest for one in (scheduler, shutdown_) if isinstance(one, str) for path, digest in digests_in(one).items()}
-    return {**found, **origins(scheduler, shutdown_), **{path: digest for one in estimates for path, digest in model_digest(one).items()}}
 
 
 def _decisions(log: dict[str, list[Command]], job_ids: pl.Series) -> pl.DataFrame:
@@ -348,53 +339,3 @@ def _decisions(log: dict[str, list[Command]], job_ids: pl.Series) -> pl.DataFram
         schema=schema,
         orient="row",
     )
-
-
-def rerun(run_: Any, workload: Any = None, *, progress: Progress | None = None) -> Result:
-    """Run again what a Result's manifest says.
-
-    run_: a Result, or the folder of a saved one. workload: the log, or its path, which is then read as it was read for that run; it must
-    hold the same jobs. Without it the file that was read then is read again; a saved manifest keeps its name only, which is looked for in
-    the current folder. Raises EscalaError: policies that were objects, a log that is gone or holds other jobs now.
-    """
-    about = (run_ if isinstance(run_, Result) else Result.load(run_)).manifest
-    told = about["workload"]
-    for role in about.get("objects", ()):
-        name = quoted(about.get(role, about["options"].get(role)))
-        raise EscalaError(f"the {role} of that run was an object ({name}), which no manifest holds: give it to simulate")
-    log = workload if isinstance(workload, Workload) else _read_again(told, workload)
-    machine = Platform.from_spec(about["platform"])
-    if machine.speed is not None:
-        log = log.at_speed(machine.speed)
-    if log.digest() != told["sha256"]:
-        raise EscalaError(
-            f"workload {log.name!r} does not hold the jobs of that run (manifest: sha256): give the workload that was simulated"
-        )
-    kept = about.get("columns", {})
-    now = log.column_digests(name for name in kept if name in log.jobs.columns)
-    for name in {**kept, **now}:
-        if kept.get(name) != now.get(name):
-            raise EscalaError(
-                f"workload {log.name!r}: its column {quoted(name)} is not that of that run (manifest: columns): give that log"
-            )
-    options = with_options(Options(), **about["options"])
-    files = _files(about["scheduler"], about["shutdown"], options)
-    for path, digest in about.get("policy_files", {}).items():
-        if files.get(path) != digest:
-            raise EscalaError(f"{path} is not what it was in that run (manifest: policy_files): give it back its content, or simulate anew")
-    return _simulate(log, machine, about["scheduler"], about["shutdown"], options, progress, False)
-
-
-def _read_again(told: Mapping[str, Any], path: Any) -> Workload:
-    """The log that a manifest tells of, from `path` or, by default, from where it was; read with the options of then."""
-    how = dict(told["read_as"])
-    kept, name = how.pop("path", None), how.pop("file", None)
-    if path is None:
-        path = kept or name
-        if path is None:
-            raise EscalaError(f"workload {told['name']!r} was not read from a file: give it to rerun")
-        if not Path(path).is_file():
-            raise EscalaError(f"the log {Path(path).name!r} of that run is not here: give it to rerun, as rerun(run, PATH)")
-    if "rules" in how:
-        how["rules"] = CleaningRules(**how["rules"])
-    return read_workload(path, **how)

@@ -19,11 +19,13 @@ from escala.kernel.clock import SECOND
 from escala.metrics.recorded import RECORDED, means_beside
 from escala.options import Options, Plan, with_options
 from escala.platform import Platform, read_platform
+from escala.policies.files import policy_files
 from escala.policies.run import check_power, pair
 from escala.policies.schedulers import SCHEDULERS
 from escala.result import FORMAT, SAVED, without_places
 from escala.simulation import Simulation
 from escala.streaming.carried import Carried, go_on, state_of
+from escala.streaming.digest import JobsDigest
 from escala.streaming.summary import summary_of
 from escala.tables import totals_of
 from escala.workload import Workload
@@ -65,6 +67,7 @@ def stream(
     jobs: int = PIECE,
     force: bool = False,
     progress: Callable[[int], None] | None = None,
+    sha256: str | None = None,
     **options: Any,
 ) -> Streamed:
     """Replay a log that need not fit into memory; every job starts when `simulate` would start it, on the same nodes.
@@ -72,9 +75,9 @@ def stream(
     path: SWF, sacct text, PBS accounting, CSV (these also gzipped) or Parquet. platform, scheduler, shutdown: as for `simulate`, by name:
     strict, greedy and EASY schedulers in a fixed order or by wfp3, unicep or xfactor; never and timeout:SECONDS[+SPARE]. out: folder for
     what `simulate` would save there, but for the tables by node; rows stand in the order in which windows end. jobs: how many are read at a
-    time. progress: called with the jobs that have ended. options: head, plan_margin_s, oversized, start_off; and of `read_workload` those
-    of `workload.pieces.OPTIONS` (columns, cores, since, ...). A log in another order is sorted by way of the disk. EscalaError for anything
-    else.
+    time. progress: called with the jobs that have ended. sha256: of the jobs, as the manifest of an earlier run has it; others are refused.
+    options: head, plan_margin_s, oversized, start_off; and of `read_workload` those of `workload.pieces.OPTIONS` (columns, cores, since,
+    ...). A log in another order is sorted by way of the disk. EscalaError for anything else.
     """
     machine = platform if isinstance(platform, Platform) else read_platform(platform)
     if not isinstance(jobs, int) or jobs < 1:
@@ -97,6 +100,8 @@ def stream(
                 ended.write_parquet(Path(parts) / f"{window.pieces:08d}.parquet")
                 if progress is not None:
                     progress(window.ended)
+            if sha256 is not None and window.digest.hexdigest() != sha256:
+                raise EscalaError(f"{path}: does not hold the jobs of that run (manifest: sha256): give the log that was streamed")
             return _finish(window, log, folder, Path(parts))
 
     with _folder(out, force) as folder:
@@ -136,6 +141,7 @@ class _Window:
         self.pieces = self.ended = self.most = self.jobs = 0
         self.carried: Carried | None = None
         self.about: dict[str, Any] = {}
+        self.digest = JobsDigest()
         self.window_us = 0, 0  # first arrival to last finish
         self.totals = pl.DataFrame()
 
@@ -165,6 +171,7 @@ class _Window:
     def _note(self, piece: Workload) -> None:
         self.pieces += 1
         self.jobs += len(piece)
+        self.digest.add(piece.jobs)
         self.about = self.about or {"name": piece.name, "source": piece.source}
 
     def _left(self, simulation: Simulation, told_before: int) -> pl.DataFrame:
@@ -219,7 +226,7 @@ def _finish(window: _Window, log: Pieces, folder: Path, parts: Path) -> Streamed
     about = {**window.about, "jobs": window.jobs, "cleaning": log.cleaning, "read_as": log.read_as}
     manifest = {
         "format": FORMAT,
-        "workload": {**about, "ignored": {}, "sha256": ""},
+        "workload": {**about, "ignored": {}, "sha256": window.digest.hexdigest()},
         "platform": machine.spec(),
         "n_nodes": machine.n_nodes,
         "n_cores": machine.total_cores,
@@ -228,9 +235,11 @@ def _finish(window: _Window, log: Pieces, folder: Path, parts: Path) -> Streamed
         "scheduler": window.scheduler,
         "shutdown": window.shutdown,
         "knows": "",
-        "streamed": {"pieces": window.pieces, "most_jobs": window.most},
+        "streamed": {"pieces": window.pieces, "most_jobs": window.most, "jobs_read_at_once": log.jobs},
         "left_out": ["nodes", "power", "allocations"],
     }
+    if files := policy_files(window.scheduler, window.shutdown, window.options):
+        manifest["policy_files"] = files
     window.totals.write_parquet(folder / "totals.parquet")
     (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     (folder / "manifest.json").write_text(json.dumps(without_places(manifest), indent=1) + "\n", encoding="utf-8")
