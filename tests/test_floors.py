@@ -22,11 +22,7 @@ LONGER: set[str] = set()
 MOST_LINES = 60
 LONG = {
     "agents/training/train.py:train": 84,  # 44 of them are its signature and docstring: each option by name, with what it does
-    "optimum/anneal.py:anneal": 69,
-    "optimum/prices.py:subgradient": 73,
-    "report/page.py:render": 66,
     "workload/read.py:read_workload": 67,
-    "workload/swf_scan.py:scan": 70,
 }
 """Functions with more lines, signature and docstring counted: neither this list nor its numbers may grow, and what gets short leaves it."""
 FAMILIES = {"platform/site", "workload/generate"}

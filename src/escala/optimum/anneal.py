@@ -102,6 +102,27 @@ def same(times: Ints, free: Ints, size: int, row: int, other_size: int, other: i
 
 
 @lean
+def _begin(order: Ints, profile: Profile, size: int, end_of_others: int, room: Room) -> None:
+    """The room, before the first order is tried: nobody is placed yet."""
+    for k in range(order.size + 1):
+        room.row[k] = 2 * k  # row[k]: where the state in front of position k of the accepted order is kept; row[k] ^ 1 is free
+    for k in range(order.size):
+        room.trial[k] = room.best[k] = order[k]
+    room.partial[0] = 0.0
+    room.sizes[0], room.span[0] = size, end_of_others
+    for seg in range(size):
+        room.times[0, seg], room.free[0, seg] = profile.times[seg], profile.free[seg]
+
+
+@lean
+def _note(order: Ints, best_starts: Ints, room: Room) -> None:
+    """The accepted order is the best."""
+    for position in range(order.size):
+        room.best[position] = order[position]
+        best_starts[order[position]] = room.starts[room.row[position + 1]]
+
+
+@lean
 def anneal(
     order: Ints, release: Ints, length: Ints, words: Ints, guards: int, ready: Ints, weight: Floats, span_weight: float, end_of_others: int,
     profile: Profile, size: int, hot: float, cold: float, steps: int, state: Words, best_starts: Ints, room: Room,
@@ -115,14 +136,7 @@ def anneal(
     n = order.size
     snap_times, snap_free, trial, best = room.times, room.free, room.trial, room.best
     sizes, starts, span, partial, row = room.sizes, room.starts, room.span, room.partial, room.row
-    for k in range(n + 1):
-        row[k] = 2 * k  # row[k]: where the state in front of position k of the accepted order is kept; row[k] ^ 1 is free
-    for k in range(n):
-        trial[k] = best[k] = order[k]
-    partial[0] = 0.0
-    sizes[0], span[0] = size, end_of_others
-    for seg in range(size):
-        snap_times[0, seg], snap_free[0, seg] = profile.times[seg], profile.free[seg]
+    _begin(order, profile, size, end_of_others, room)
     current, best_cost, temperature = np.inf, np.inf, hot
     best_end = np.int64(1) << 62
     cooling = (cold / hot) ** (1.0 / max(1, steps - 1))
@@ -165,9 +179,7 @@ def anneal(
         end = span[row[n]] if span_weight > 0.0 else best_end
         if end < best_end or (end == best_end and current < best_cost):
             best_cost, best_end = current, end
-            for position in range(n):
-                best[position] = order[position]
-                best_starts[order[position]] = starts[row[position + 1]]
+            _note(order, best_starts, room)
     for k in range(n):
         order[k] = best[k]
     return best_cost

@@ -106,6 +106,35 @@ def _rate(demand: Ints, prices: Floats, width: int, rate: Floats, total: Floats)
         total[cell + 1] = total[cell] + rate[cell] * width
 
 
+@inlined
+def _supply(capacity: Ints, width: int, prices: Floats, prefix: Floats, use: Floats) -> float:
+    """What the whole capacity is worth at these prices, negative. `prefix`: prices summed over time; `use`: demand less supply, as yet
+    without jobs."""
+    bound = 0.0
+    for kind in range(prices.shape[0]):
+        for cell in range(prices.shape[1]):
+            prefix[kind, cell + 1] = prefix[kind, cell] + prices[kind, cell] * width
+            use[kind, cell] = -float(capacity[kind] * width)
+        bound -= capacity[kind] * prefix[kind, prices.shape[1]]
+    return bound
+
+
+@inlined
+def _deflect(prices: Floats, use: Floats, direction: Floats) -> tuple[float, float]:
+    """The next direction; its squared length, and that of the ascent: 0 where supply meets demand wherever it matters, these prices are the
+    best."""
+    norm, ascent = 0.0, 0.0
+    for kind in range(prices.shape[0]):
+        for cell in range(prices.shape[1]):
+            if prices[kind, cell] > 0.0 or use[kind, cell] > 0.0:
+                ascent += use[kind, cell] ** 2
+            direction[kind, cell] = 0.6 * use[kind, cell] + 0.4 * direction[kind, cell]
+            if prices[kind, cell] <= 0.0 and direction[kind, cell] < 0.0:
+                direction[kind, cell] = 0.0
+            norm += direction[kind, cell] ** 2
+    return norm, ascent
+
+
 @compiled
 def subgradient(
     release: Ints, latest: Ints, length: Ints, demand: Ints, ready: Ints, weight: Floats, capacity: Ints, width: int, prices: Floats,
@@ -124,12 +153,7 @@ def subgradient(
     kinds, cells = prices.shape
     together = np.ones(1, np.int64)
     for iteration in range(iterations):
-        bound = 0.0
-        for kind in range(kinds):
-            for cell in range(cells):
-                prefix[kind, cell + 1] = prefix[kind, cell] + prices[kind, cell] * width
-                use[kind, cell] = -float(capacity[kind] * width)
-            bound -= capacity[kind] * prefix[kind, cells]
+        bound = _supply(capacity, width, prices, prefix, use)
         for one in range(first.size):
             _rate(demand[first[one]], prices, width, rates[one], sums[one])
         for job in range(release.size):
@@ -163,15 +187,7 @@ def subgradient(
             for kind in range(kinds):
                 for cell in range(cells):
                     prices[kind, cell] = best_prices[kind, cell]
-        norm, ascent = 0.0, 0.0  # ascent 0: supply meets demand wherever it matters, these prices are the best
-        for kind in range(kinds):
-            for cell in range(cells):
-                if prices[kind, cell] > 0.0 or use[kind, cell] > 0.0:
-                    ascent += use[kind, cell] ** 2
-                direction[kind, cell] = 0.6 * use[kind, cell] + 0.4 * direction[kind, cell]
-                if prices[kind, cell] <= 0.0 and direction[kind, cell] < 0.0:
-                    direction[kind, cell] = 0.0
-                norm += direction[kind, cell] ** 2
+        norm, ascent = _deflect(prices, use, direction)
         gap = target - bound
         if norm == 0.0 or ascent == 0.0 or numbers[1] < 1e-3 or target - numbers[0] <= 1e-9 * abs(target):
             return iteration + 1

@@ -145,14 +145,7 @@ def render(
     comparison = None if comparison is None else marks.in_frame(comparison, knows)
     days = [_shown_days(judged, knows) for judged in days]
     curves_given = [_shown_levels(curve, knows) for curve in curves_given]
-    priced: dict[str, Any] = {"price": price, "carbon": carbon, "currency": currency}
-    for_days = [_part(judged.title, tables=found) for judged in days if (found := operator.tables_of_days(judged, **priced)) is not None]
-    for_runs = _operator_part(summaries, reference, priced)
-    if not for_days and not for_runs and (price is not None or carbon is not None):
-        raise EscalaError(
-            "there is no energy by state that a price of a kWh, or its CO2, could be told for: give runs or an evaluation (an old "
-            "one judged anew) on a platform with a power profile (--power), or leave the price and the CO2 out"
-        )
+    for_days, for_runs = _priced(days, summaries, reference, {"price": price, "carbon": carbon, "currency": currency})
     parts = [*_held_out_part(comparison), *for_days, *map(_section_part, sections)]
     parts += [*_single_run_parts(results, summaries, reference), *for_runs]
     waits = {name: both for name, result in results.items() if (both := recorded_waits(result.jobs)) is not None}
@@ -283,6 +276,20 @@ def _held_out_part(comparison: pl.DataFrame | None) -> list[dict[str, Any]]:
 def _section_part(section: Section) -> dict[str, Any]:
     given = [item if isinstance(item, tables.Table) else tables.frame_table(*item) for item in section.tables]
     return _part(section.title, text=section.text, tables=given, figures=section.figures)
+
+
+def _priced(
+    days: Sequence[operator.JudgedDays], summaries: Mapping[str, Mapping[str, float | int]], reference: str, prices: Mapping[str, Any]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """For whoever runs the cluster, of judged days and of runs. EscalaError for a price, or CO2, of what is no energy."""
+    for_days = [_part(judged.title, tables=found) for judged in days if (found := operator.tables_of_days(judged, **prices)) is not None]
+    for_runs = _operator_part(summaries, reference, prices)
+    if not for_days and not for_runs and (prices["price"] is not None or prices["carbon"] is not None):
+        raise EscalaError(
+            "there is no energy by state that a price of a kWh, or its CO2, could be told for: give runs or an evaluation (an old "
+            "one judged anew) on a platform with a power profile (--power), or leave the price and the CO2 out"
+        )
+    return for_days, for_runs
 
 
 def _operator_part(summaries: Mapping[str, Mapping[str, float | int]], reference: str, priced: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from escala.compile import compiled
+from escala.compile import compiled, inlined
 
 # SWF fields (from 0) that the reader needs, in the order of the rows of `numbers`.
 FIELDS = (0, 1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)
@@ -20,6 +20,38 @@ _POWERS = np.array([float(10**k) for k in range(23)])  # exact in binary64
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
+
+
+@inlined
+def _number(text: Bytes, position: int, is_id: bool, powers: Floats) -> tuple[int, float]:
+    """Where a token ends, and its value; NaN where that is not exact, and for an id that is not kept as it is written."""
+    negative = text[position] == 45
+    if negative or text[position] == 43:
+        position += 1
+    first = text[position]
+    mantissa = np.int64(0)
+    digits = 0
+    point = -1
+    plain = True
+    while True:
+        byte = text[position]
+        if 48 <= byte <= 57:
+            if digits < 18:
+                mantissa = mantissa * 10 + np.int64(byte - 48)
+            digits += 1
+        elif byte == 46 and point < 0:
+            point = digits
+        elif byte == 32 or byte == 9 or byte == 10 or byte == 13:
+            break
+        else:
+            plain = False
+        position += 1
+    if is_id and (point >= 0 or negative or (first == 48 and digits > 1)):
+        plain = False
+    if not plain or not 0 < digits <= 18 or mantissa > 9007199254740992:
+        return position, np.nan
+    value = np.float64(mantissa) / powers[digits - point if point >= 0 else 0]
+    return position, -value if negative else value
 
 
 @compiled
@@ -54,36 +86,7 @@ def scan(
                     position += 1
             else:
                 starts[row, jobs] = position
-                negative = byte == 45
-                if negative or byte == 43:
-                    position += 1
-                first = text[position]
-                mantissa = np.int64(0)
-                digits = 0
-                point = -1
-                plain = True
-                while True:
-                    byte = text[position]
-                    if 48 <= byte <= 57:
-                        if digits < 18:
-                            mantissa = mantissa * 10 + np.int64(byte - 48)
-                        digits += 1
-                    elif byte == 46 and point < 0:
-                        point = digits
-                    elif byte == 32 or byte == 9 or byte == 10 or byte == 13:
-                        break
-                    else:
-                        plain = False
-                    position += 1
-                decimals = digits - point if point >= 0 else 0
-                exact = plain and 0 < digits <= 18 and mantissa <= 9007199254740992
-                if row == 0 and (point >= 0 or negative or (first == 48 and digits > 1)):
-                    exact = False  # an id is kept as it is written
-                if exact:
-                    value = np.float64(mantissa) / powers[decimals]
-                    numbers[row, jobs] = -value if negative else value
-                else:
-                    numbers[row, jobs] = np.nan
+                position, numbers[row, jobs] = _number(text, position, row == 0, powers)
             field += 1
         if 0 < field < len(row_of_field):
             return jobs, n_comments, line
