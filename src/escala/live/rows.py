@@ -89,7 +89,7 @@ class Rows:
                 jobs["row"][order] = np.arange(len(jobs))
         if asked.insiders:
             self._note_ended(snapshot)
-        if asked.knows_users:
+        if asked.knows_users and snapshot.users.count(None) < len(jobs):
             jobs["user"] = self._users(snapshot)
         if asked.guesses:
             self._expect(snapshot, jobs)

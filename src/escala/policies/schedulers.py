@@ -11,7 +11,7 @@ import numpy as np
 from escala.estimates import LAST2, lengths_us, way_of
 from escala.kernel import codes
 from escala.options import Spans
-from escala.policies.scores import CHANGING, FIXED, KEYS, PACKING, Score, by_size
+from escala.policies.scores import CHANGING, FIXED, KEYS, PACKING, Score, by_size, by_user
 
 if TYPE_CHECKING:
     from escala.options import Options, Terms
@@ -91,8 +91,7 @@ class Scheduler(Spans):
         columns = tuple(name for one in linear if one is not None for name in one.columns)
         told: dict[str, Any] = {"terms": terms, "key": keys, "fixed": fixed, "columns": columns}
         if any(one is not None and one.by_user for one in terms):
-            told["keys"] = np.empty(len(workload), np.int64)
-            told["keys"][np.lexsort((of_jobs[1], of_jobs[2], workload.user_ranks))] = np.arange(len(workload))
+            told["keys"] = by_user(workload.user_ranks, *of_jobs)
         return told
 
     def passed_by(self, other: Scheduler) -> Scheduler:

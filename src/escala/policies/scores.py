@@ -87,8 +87,22 @@ def by_size(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers
     span = int(walltime_us.max(initial=0)) + 1
     if walltime_us.dtype == np.int64 and int(cores.max(initial=0)) < 2**62 // span:
         return cores * span + walltime_us  # both in one number
-    keys = np.empty(len(cores), np.int64)
-    keys[np.lexsort((walltime_us, cores))] = np.arange(len(cores))
+    return _places(walltime_us, cores)
+
+
+def by_user(users: NDArray[np.int64], submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
+    """By user, then by size: all jobs of one side by side. users: numbers, -1 for nobody's."""
+    size = by_size(submit_us, walltime_us, cores)
+    span = int(size.max(initial=0)) + 1
+    if int(users.max(initial=0)) + 1 < 2**62 // span:
+        return (users + 1) * span + size
+    return _places(size, users)
+
+
+def _places(*columns: Numbers) -> NDArray[np.int64]:
+    """The place of each job in the order of these columns, of the last first."""
+    keys = np.empty(len(columns[0]), np.int64)
+    keys[np.lexsort(columns)] = np.arange(len(keys))
     return keys
 
 
