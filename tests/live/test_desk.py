@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import escala
@@ -154,6 +155,12 @@ def test_files(tmp_path: Path) -> None:
         ({"jobs__cores": [2, 2**31, 1]}, "jobs.cores[1] is 2147483648: give a whole number"),
         ({"jobs__cores": [2, 4]}, "jobs.cores has 2 entries, the columns before it 3"),
         ({"jobs__state": ["running", "asleep", "queued"]}, "jobs.state[1] is 'asleep': give one of queued, given, running"),
+        ({"jobs__state": ["running\nqueued", "queued", "queued"]}, "jobs.state[0] is 'running\\nqueued': give one of"),
+        ({"jobs__state": ["running", "queued", "\ud800"]}, "give one of queued, given, running"),
+        ({"jobs__state": ["running", None, "queued"]}, "jobs.state[1] is None: give one of queued, given, running"),
+        ({"jobs__cores": np.array(2)}, "a column of jobs is an array without dimensions: give a list"),
+        ({"jobs__cores": np.ones((3, 2), int)}, "jobs.cores holds no plain numbers: give a list of them"),
+        ({"jobs__submit_s": "10"}, "jobs.submit_s is '10': give a list"),
         ({"jobs__submit_s": [10.0, 20.0, 1001.0]}, "jobs.submit_s[2] is 1001.0: it is later than now_s"),
         ({"jobs__walltime_s": [3600.0, 600.0, None]}, "jobs.walltime_s[2] is None: give seconds"),
         ({"jobs__walltime_s": [3600.0, True, 60.0]}, "jobs.walltime_s[1] is True: give a number"),
@@ -164,6 +171,8 @@ def test_files(tmp_path: Path) -> None:
         ({"nodes__power": ["on"] * 3 + ["dead"]}, "nodes.power[3] is 'dead': give one of on,"),
         ({"nodes__gone": [0, 0, 0, 1]}, "nodes.gone[0] is 0: give true or false"),
         ({"nodes__idle_since_s": [None, None, 2000.0, 0.0]}, "nodes.idle_since_s[2] is 2000.0: it is later than now_s"),
+        ({"nodes__power": ["on", "on\non", "on", ""]}, "nodes.power[1] is 'on\\non': give one of on,"),
+        ({"placed__cores": [2**62]}, "placed.cores[0] is 4611686018427387904: give a whole number"),
         ({"placed__last": [4]}, "placed.last[0] is 4: there are 4 nodes"),
         ({"placed__job": [1]}, "placed.job[0] is 1: that job is queued"),
         ({"placed__job": [7]}, "placed.job[0] is 7: give the place of a job"),
@@ -173,8 +182,25 @@ def test_files(tmp_path: Path) -> None:
 )
 def test_bad_snapshots_are_refused_in_one_line(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(escala.EscalaError) as caught:
-        _snapshot(**changes)
+        Snapshot.from_plain(_told(**changes))
     assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_lists_and_arrays_of_any_kind_say_the_same() -> None:
+    """Also read-only ones, every second number of a longer one, and whole numbers as floats."""
+    plain = _snapshot()
+
+    def read_only(values: Any) -> Any:
+        array = np.array(values)
+        array.flags.writeable = False
+        return array
+
+    ways = (np.array, lambda v: np.array(v, object), read_only, lambda v: np.repeat(v, 2)[::2], lambda v: np.array(v, np.float32))
+    for way in ways:
+        told = {f"jobs__{name}": way(plain.columns()["jobs"][name]) for name in ("submit_s", "walltime_s", "cores")}
+        found = Snapshot.from_plain(_told(**told, placed__job=way([0]), jobs__single_node=way([False] * 3).astype(bool)))
+        assert found.jobs.tobytes() == plain.jobs.tobytes() and found.placed.tobytes() == plain.placed.tobytes()
+        assert found.nodes.tobytes() == plain.nodes.tobytes() and found.survey == plain.survey
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "[" * 100_000, "null", '{"schema": 1}'])
