@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 from escala.reading import MOST_RATIO, guarded, read_all
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 FREE_BYTES = 4 << 30
 """Memory that reading may take whatever the size of the file."""
 DAMAGED = 3  # exit status
+KEPT = "escala"
+"""The key of a file's metadata under which stands, as JSON, what belongs to the whole table."""
 
 _READER = f"""
 import io, sys
@@ -65,6 +68,20 @@ def table_of(data: bytes, path: Path, known: bool = False) -> pl.DataFrame:
     if not known:
         refuse_damaged(data, path)
     return pl.read_parquet(io.BytesIO(data))
+
+
+def kept_beside(source: Path | io.BytesIO, path: Path) -> dict[str, Any]:
+    """What stands under `KEPT` in the file of a table, or in its content; {} where nothing does. EscalaError where it is not readable."""
+    import polars as pl
+
+    text = pl.read_parquet_metadata(source).get(KEPT, "{}")
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise EscalaError(f"{path}: metadata {KEPT!r} is {quoted(text)}: no JSON object; write the table again")
+    return found
 
 
 def refuse_damaged(data: bytes, path: Path) -> None:

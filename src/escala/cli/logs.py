@@ -14,7 +14,7 @@ from rich.table import Table
 from escala.cli import options as opt
 from escala.cli.fetch import fetch
 from escala.cli.policies import generator_lines
-from escala.cli.reading import read_log, read_of
+from escala.cli.reading import read_log, read_of, tell_read
 from escala.cli.slurm import from_slurm
 from escala.cli.tables import amount, facts_table, rows_table
 from escala.cli.terminal import emit, progress
@@ -25,6 +25,7 @@ from escala.writing import output_file
 
 if TYPE_CHECKING:
     from escala.workload import Description, Workload
+    from escala.workload.to_parquet import Converted
 
 FORMATS = {".swf": "SWF", ".json": "Batsim JSON", ".parquet": "a table"}
 
@@ -112,22 +113,29 @@ def convert(
 ) -> None:
     """Write a log, or its first jobs, in another format.
 
-    Batsim JSON counts work in flops: --speed turns it into times when it is read, and times into work when it is written.
+    Batsim JSON counts work in flops: --speed turns it into times when it is read, and times into work when it is written. A table is
+    written piece by piece, but of JSON and Google's events, which are read whole.
     """
+    from escala.workload import to_parquet
     from escala.workload.read import detect
+    from escala.workload.records import comes_in_pieces
 
     write = _writer(out, read.get("speed"))
     timed = _suffix(out) != ".json"
     with output_file(out, force=force) as work, progress() as begin:
         begin(f"reading {workload}")
         kind = read.get("format") or detect(workload, read.get("columns"))
+        if _suffix(out) == ".parquet" and comes_in_pieces(workload, kind) and set(read) <= set(to_parquet.OPTIONS):
+            found = to_parquet.convert(workload, work, first=first, hash_names=hash_names, **read)
+            tell_read(workload, found, read)
+            return _tell(as_json, found.jobs, found, out)
         unread = {"speed"} if kind != "batsim" and not timed else set()  # then the speed is for the writer alone
         log = read_log(workload, {name: value for name, value in read.items() if name not in unread}, needs_times=timed)
         log = log if first is None else log.head(first)
         log = log.hash_names() if hash_names else log
         begin(f"writing {out}")
         write(log, work)
-    _tell(as_json, log, out)
+    _tell(as_json, len(log), log, out)
 
 
 def generate(
@@ -152,12 +160,12 @@ def generate(
         begin(f"generating {generator}")
         log = by_name(generator, seed=seed, **given)
         write(log, work)
-    _tell(as_json, log, out)
+    _tell(as_json, len(log), log, out)
 
 
-def _tell(as_json: bool, log: Workload, out: Path) -> None:
-    facts = {"file": str(out), "jobs": len(log), "days": log.span_s / 86400.0, **read_of(log)}
-    emit(as_json, facts, f"{out}: {len(log):,} jobs over {log.span_s / 86400.0:.1f} days")
+def _tell(as_json: bool, jobs: int, log: Workload | Converted, out: Path) -> None:
+    facts = {"file": str(out), "jobs": jobs, "days": log.span_s / 86400.0, **read_of(log)}
+    emit(as_json, facts, f"{out}: {jobs:,} jobs over {log.span_s / 86400.0:.1f} days")
 
 
 def _suffix(out: Path) -> str:
@@ -167,7 +175,7 @@ def _suffix(out: Path) -> str:
 
 def _writer(out: Path, speed: float | None) -> Callable[[Workload, Path], None]:
     """What writes the format that the file's name asks for."""
-    from escala.workload import write_batsim, write_swf
+    from escala.workload import write_batsim, write_parquet, write_swf
     from escala.workload.batsim import check_speed
 
     suffix = _suffix(out)
@@ -177,7 +185,7 @@ def _writer(out: Path, speed: float | None) -> Callable[[Workload, Path], None]:
         known = ", ".join(f"{end} ({name})" for end, name in FORMATS.items())
         raise EscalaError(f"{out}: the name must say the format: {known}; texts also with .gz")
     if suffix == ".parquet":
-        return lambda log, path: log.jobs.write_parquet(path)
+        return write_parquet
     if suffix == ".swf":
         return write_swf
     return lambda log, path: write_batsim(log, path, speed=speed)

@@ -12,6 +12,7 @@ from escala.errors import EscalaError
 if TYPE_CHECKING:
     from escala.platform import Platform
     from escala.workload import Workload
+    from escala.workload.to_parquet import Converted
 
 
 def read_log(path: Path, read: dict[str, Any], machine: Platform | None = None, *, needs_times: bool = True) -> Workload:
@@ -21,8 +22,6 @@ def read_log(path: Path, read: dict[str, Any], machine: Platform | None = None, 
     refuse a log that still gives work in flops.
     """
     import escala
-    from escala.workload.clean import remarks
-    from escala.workload.ignored import told
     from escala.workload.read import detect
 
     how = dict(read)
@@ -30,14 +29,22 @@ def read_log(path: Path, read: dict[str, Any], machine: Platform | None = None, 
         kind = how.get("format") or detect(path, how.get("columns"))
         how |= {"speed": machine.speed} if kind == "batsim" else {}
     log = escala.read_workload(path, **how)
-    for line in remarks(log.cleaning, log.first_cleaned, how.get("rules")):
-        remark(f"{path}: {line}")
-    if log.ignored:
-        remark(f"{path}: {told(log.ignored, bool(how.get('shapes')))}")
+    tell_read(path, log, how)
     if needs_times and log.needs_speed():
         where = "" if machine is None else f" (platform {machine.name!r} has no speed that all cores share)"
         raise EscalaError(f"{path}: gives work in flops and no run times{where}: give the flop/s of a core, such as --speed 1e9")
     return log
+
+
+def tell_read(path: Path, log: Workload | Converted, read: dict[str, Any]) -> None:
+    """A remark for each rule of cleaning that touched a job, and one for what the log has and no replay looks at."""
+    from escala.workload.clean import remarks
+    from escala.workload.ignored import told
+
+    for line in remarks(log.cleaning, log.first_cleaned, read.get("rules")):
+        remark(f"{path}: {line}")
+    if log.ignored:
+        remark(f"{path}: {told(log.ignored, bool(read.get('shapes')))}")
 
 
 def with_shapes(read: dict[str, Any], schedulers: Iterable[str]) -> dict[str, Any]:
@@ -47,6 +54,6 @@ def with_shapes(read: dict[str, Any], schedulers: Iterable[str]) -> dict[str, An
     return {**read, "shapes": True} if any(is_slurm(name) for name in schedulers) else read
 
 
-def read_of(log: Workload) -> dict[str, Any]:
+def read_of(log: Workload | Converted) -> dict[str, Any]:
     """What JSON says of a log that was read."""
     return {"cleaning": log.cleaning, "ignored": log.ignored}

@@ -13,6 +13,7 @@ from escala.workload.tabular import read_pack
 
 if TYPE_CHECKING:
     from escala.workload import generate
+    from escala.workload.to_parquet import write_parquet
 
 __all__ = [
     "SCHEMA",
@@ -26,7 +27,8 @@ __all__ = [
     "read_pack",
     "read_workload",
     "write_batsim",
+    "write_parquet",
     "write_swf",
 ]
 
-__getattr__ = loaded_when_used(__name__, {"generate": "escala.workload.generate"})
+__getattr__ = loaded_when_used(__name__, {"generate": "escala.workload.generate", "write_parquet": "escala.workload.to_parquet"})

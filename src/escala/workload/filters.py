@@ -87,7 +87,13 @@ class Filters:
         return frame.head(0)
 
     def part(self, frame: pl.DataFrame, origin_s: float | None = None) -> pl.DataFrame:
-        """A `Keep`: those of a piece that are asked for."""
+        """A `Keep`: those of a piece that are asked for, which count."""
+        kept = self.chosen(frame, origin_s)
+        self._kept += kept.height
+        return kept
+
+    def chosen(self, frame: pl.DataFrame, origin_s: float | None = None) -> pl.DataFrame:
+        """A `Keep`: those of a piece that are asked for, for a look ahead."""
         kept, seen = frame, self._seen
         for name, wanted in self._names.items():
             column = seen.column(name)
@@ -102,7 +108,6 @@ class Filters:
             if moment is not None:
                 at, submitted = _on_clock(moment, seen.zero_s), pl.col("submit_s").cast(pl.Float64)
                 kept = kept.filter(submitted >= at if at_least else submitted < at)
-        self._kept += kept.height
         return kept
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ from escala.reading import read_head
 from escala.workload.filters import Keep, every
 from escala.workload.google_json import is_google_json, load_events
 from escala.workload.table import MOST_CORES
-from escala.workload.tabular import load_table
+from escala.workload.table_files import load_table
 
 COLUMNS_2011: tuple[str, ...] = ("time", "missing", "collection_id", "instance_index", "machine_id", "type", "user")
 COLUMNS_2011 += ("scheduling_class", "priority", "cpus", "memory", "disk", "different_machines")

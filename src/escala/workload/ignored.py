@@ -10,7 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from escala.workload.shapes import LATER
 from escala.workload.table import NAMED
@@ -32,6 +34,8 @@ SHAPED = ("GPUs", "memory", "reservations", *SCORED)
 COLUMNS = (*AMOUNTS, "priority", *NAMED)
 KEPT = tuple(name for name in LATER if name not in COLUMNS)
 """Text columns of a reader's frame beside those that every workload has; of `NAMED` it keeps what tells something (`said_nothing`)."""
+DROPPED = tuple(name for name in COLUMNS if name not in NAMED)
+Keys = NDArray[np.uint64]
 
 NAMES = {  # how tables and JSON call them: lower case, letters only
     **dict.fromkeys(("gpus", "gpu", "gpusreq", "reqgpus", "numgpus", "numgpu", "ngpus", "gres"), "gpus"),
@@ -57,25 +61,59 @@ def column_of(name: str) -> str | None:
     return NAMES.get(re.sub(r"[^a-z]", "", name[:100].lower()))
 
 
+class Tally:
+    """What the jobs of a log that comes in pieces have there: see `ignored_in` and `said_nothing`, which it tells of all of them."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, int] = {}  # how many have it, by column
+        self._values: dict[str, Keys] = {}  # hashes of a label's values
+        self._said: dict[str, bool] = {}  # has a job something in the column?
+        self._twin: bool | None = None  # is the queue another word for the partition?
+
+    def note(self, jobs: pl.DataFrame) -> None:
+        """The jobs of another piece."""
+        if "queue" in jobs.columns:
+            self._twin = _is_twin(jobs) and self._twin is not False
+        for name in (*COLUMNS, *KEPT):
+            if name in jobs.columns:
+                self._said[name] = self._said.get(name, False) or jobs[name].null_count() < jobs.height
+        for name in (*AMOUNTS, *LABELS):
+            if name in jobs.columns:
+                given = jobs[name].drop_nulls().cast(pl.String).str.strip_chars()
+                given = given.filter(~given.str.contains(NOTHING)) if name in AMOUNTS else given.filter(given != "")
+                self._jobs[name] = self._jobs.get(name, 0) + len(given)
+                if name in LABELS:
+                    values = given.unique().hash(seed=0).to_numpy()
+                    self._values[name] = np.union1d(self._values.get(name, values), values)
+
+    def ignored(self) -> dict[str, dict[str, int]]:
+        """See `ignored_in`."""
+        found: dict[str, dict[str, int]] = {}
+        for name, told in (AMOUNTS | LABELS).items():
+            count, values = self._jobs.get(name, 0), len(self._values.get(name, ()))
+            if (values > 1 if name in LABELS else count > 0) and not (name == "queue" and self._twin):
+                found[told] = {"jobs": count, **({"values": values} if name in LABELS else {})}
+        return found
+
+    def said_nothing(self) -> list[str]:
+        """See `said_nothing`."""
+        return [name for name, said in self._said.items() if name in DROPPED or not said or (name == "partition" and self._twin)]
+
+
 def ignored_in(jobs: pl.DataFrame) -> dict[str, dict[str, int]]:
     """What no replay looks at, by its name: `jobs`, how many have it, and for labels `values`, how many there are."""
-    found: dict[str, dict[str, int]] = {}
-    for name, told in (AMOUNTS | LABELS).items():
-        if name in jobs.columns and not (name == "queue" and _is_twin(jobs)):
-            given = jobs[name].drop_nulls().cast(pl.String).str.strip_chars()
-            given = given.filter(~given.str.contains(NOTHING)) if name in AMOUNTS else given.filter(given != "")
-            values = given.n_unique()
-            if values > (name in LABELS):
-                found[told] = {"jobs": len(given), **({"values": values} if name in LABELS else {})}
-    return found
+    return _tally(jobs).ignored()
 
 
 def said_nothing(jobs: pl.DataFrame) -> list[str]:
     """The columns that a workload does not keep: amounts, what no job has, and partitions that are the queues."""
-    there = [name for name in (*COLUMNS, *KEPT) if name in jobs.columns]
-    twin = "queue" in jobs.columns and _is_twin(jobs)
-    kept = (*NAMED, *KEPT)
-    return [name for name in there if name not in kept or jobs[name].null_count() == jobs.height or (name == "partition" and twin)]
+    return _tally(jobs).said_nothing()
+
+
+def _tally(jobs: pl.DataFrame) -> Tally:
+    found = Tally()
+    found.note(jobs)
+    return found
 
 
 def _is_twin(jobs: pl.DataFrame) -> bool:

@@ -189,14 +189,13 @@ def _pbs(path: Path, options: dict[str, Any]) -> Found:
 
 
 def _table(path: Path, options: dict[str, Any]) -> Found:
-    from escala.workload.tabular import read_table
+    from escala.workload.tabular import found_of, read_table
 
     if isinstance(options.get("columns"), Sequence):
         raise EscalaError(
             f"{path}: is a table: say which column a field is in, columns={{'submit_s': 'subtime', ...}} (--column submit_s=subtime)"
         )
-    log = read_table(path, **options)
-    return Found(log.frame, log.counts, log.shift, log.layout, firsts=log.firsts)
+    return found_of(read_table(path, **options))
 
 
 def _google(path: Path, options: dict[str, Any]) -> Found:

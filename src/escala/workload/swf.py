@@ -8,7 +8,7 @@ comments, ids that are text (`job_12`), fractional numbers, absolute times, unso
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -32,6 +32,7 @@ FIELDS |= {"queue": 15, "partition": 16, "preceding job": 17}  # all in the orde
 LABELS = ("job number", "user", "group", "executable", "queue", "partition", "requested memory", "preceding job")
 CODE_OF_STATUS = {"FAILED": 0, "TIMEOUT": 0, "COMPLETED": 1, "CANCELLED": 5}
 PARTIAL = (2.0, 3.0, 4.0)  # one of several executions of a job
+PARTS = "partial execution"  # the rule that leaves them out
 
 CoresField = Literal["allocated", "requested"]
 
@@ -52,6 +53,7 @@ class Names(NamedTuple):
     queue: str  # the field that is the queue
     partitions: bool  # are there several, besides
     before: bool  # do jobs wait for others? Some logs fill the field with 1
+    partial: bool  # are there lines of partial executions?
 
 
 def read_swf(path: Path, cores: CoresField = "allocated", keep: Keep = every) -> SwfLog:
@@ -62,19 +64,29 @@ def read_swf(path: Path, cores: CoresField = "allocated", keep: Keep = every) ->
     frame = pl.concat(frames, how="vertical") if frames else pl.DataFrame()
     if frame.is_empty():
         raise _no_lines(path)
-    return _log(frame, _names([frame]), header, keep)
+    names = _names([frame])
+    kept = keep(*_records(frame, names, header))
+    return _log(kept, header, _twofold(lambda: [kept]))
 
 
-def swf_pieces(path: Path, cores: CoresField, keep: Keep, exact: bool) -> Iterator[SwfLog]:
-    """The same some megabytes at a time, in the order of the file. Partial executions are left out where the whole job stands in the same
-    piece. exact: queues and partitions are told apart by all lines, which are read twice, else by those of the first piece."""
-    header: dict[str, list[str]] = {}
-    names = _names(_lines(path, {}, cores)) if exact else None
+def swf_pieces(path: Path, cores: CoresField, keep: Keep, look: Keep | None) -> Iterator[SwfLog]:
+    """The same some megabytes at a time, in the order of the file.
+
+    look: a `Keep` as `keep`, for a look ahead at all lines, which are then read twice, and four times where there are partial executions.
+    None: queues and partitions are told apart by the lines of the first piece, and partial executions are left out where the whole job
+    stands in the same piece.
+    """
+    header, ahead = dict[str, list[str]](), dict[str, list[str]]()
+    names = twofold = None
+    if look is not None:
+        found = names = _names(_lines(path, ahead, cores))
+        twofold = _twofold(lambda: (look(*_records(frame, found, ahead)) for frame in _lines(path, {}, cores)), found.partial)
     empty = True
     for frame in _lines(path, header, cores):
         names = names or _names([frame])
         empty = empty and frame.is_empty()
-        yield _log(frame, names, header, keep)
+        kept = keep(*_records(frame, names, header))
+        yield _log(kept, header, _twofold(lambda kept=kept: [kept]) if twofold is None else twofold)  # type: ignore[misc]
     if empty:
         raise _no_lines(path)
 
@@ -93,19 +105,20 @@ def _lines(path: Path, header: dict[str, list[str]], cores: CoresField) -> Itera
 
 
 def _names(frames: Iterable[pl.DataFrame]) -> Names:
-    queued, partitions, before = False, set[str](), set[str | None]()
+    queued, partial, partitions, before = False, False, set[str](), set[str | None]()
     for frame in frames:
         queued = queued or frame["queue"].null_count() < frame.height
+        partial = partial or bool(frame["status"].is_in(PARTIAL).any())
         partitions |= set(frame["partition"].drop_nulls().unique().head(2))
         before |= set(frame["preceding job"].unique().head(2))
-    return Names("queue" if queued else "partition", len(partitions) > 1, len(before) > 1)
+    return Names("queue" if queued else "partition", len(partitions) > 1, len(before) > 1, partial)
 
 
-def _log(frame: pl.DataFrame, names: Names, header: dict[str, list[str]], keep: Keep) -> SwfLog:
-    """Lines as records for `clean`."""
+def _records(frame: pl.DataFrame, names: Names, header: dict[str, list[str]]) -> tuple[pl.DataFrame, float | None]:
+    """Lines as records for a `Keep`, and the Unix time of their clock's 0."""
     partition = ["partition"] if names.partitions else []
     before = [pl.col("preceding job").alias("dependency")] if names.before else []
-    frame = frame.select(
+    records = frame.select(
         pl.col("job number").alias("job_id"),
         pl.col("submit time").alias("submit_s"),
         pl.col("run time").alias("runtime_s"),
@@ -116,9 +129,34 @@ def _log(frame: pl.DataFrame, names: Names, header: dict[str, list[str]], keep: 
         pl.col("cores", "user", "group", "executable", "status", "line", *partition),
         *before,
     )
-    frame, partial, first = _whole_jobs(keep(frame, header_number(header, "UnixStartTime") or None))
-    rule = "partial execution"
-    return SwfLog(frame, header, {rule: partial} if partial else {}, {rule: first} if partial else {})
+    return records, header_number(header, "UnixStartTime") or None
+
+
+def _twofold(frames: Callable[[], Iterable[pl.DataFrame]], partial: bool = True) -> pl.Series:
+    """The jobs that have lines of partial executions and one of their own. frames: all records, from the beginning each time; partial: may
+    there be such lines?"""
+    split = pl.Series(dtype=pl.String)
+    for frame in frames() if partial else ():
+        split = pl.concat([split, frame.filter(pl.col("status").is_in(PARTIAL))["job_id"]]).unique()
+    whole = split.clear()
+    for frame in frames() if len(split) else ():
+        own = frame.filter(~pl.col("status").is_in(PARTIAL), pl.col("job_id").is_in(split.implode()))
+        whole = pl.concat([whole, own["job_id"]]).unique()
+    return whole
+
+
+def _log(frame: pl.DataFrame, header: dict[str, list[str]], twofold: pl.Series) -> SwfLog:
+    """Records for `clean`, with words for status codes; partial executions (codes 2, 3, 4) of the jobs `twofold` are left out."""
+    code = pl.col("status")
+    counts, firsts = dict[str, int](), dict[str, str]()
+    if len(twofold):
+        extra = frame.select((code.is_in(PARTIAL) & pl.col("job_id").is_in(twofold.implode())).alias("extra"))["extra"]
+        if extra.any():
+            counts, firsts = {PARTS: int(extra.sum())}, {PARTS: record_name(frame, int(extra.arg_max() or 0))}
+            frame = frame.filter(~extra)
+    failed = pl.when(code == 0).then(pl.lit("FAILED"))
+    ended = failed.when(code.is_in((1.0, 3.0))).then(pl.lit("COMPLETED")).when(code.is_in((4.0, 5.0))).then(pl.lit("CANCELLED"))
+    return SwfLog(frame.with_columns(status=ended), header, counts, firsts)
 
 
 def read_header(path: str | Path) -> dict[str, list[str]]:
@@ -216,21 +254,6 @@ def _note(header: dict[str, list[str]], line: bytes) -> None:
     found = re.match(r";\s*([A-Za-z]\w*)\s*:\s*(.*)", line.decode("utf-8", errors="replace"))
     if found:
         header.setdefault(found[1], []).append(found[2].strip())
-
-
-def _whole_jobs(frame: pl.DataFrame) -> tuple[pl.DataFrame, int, str]:
-    """Status codes as words; partial executions (codes 2, 3, 4) left out where the job has a line of its own: how many, and the first."""
-    code = pl.col("status")
-    partial, first = 0, ""
-    if frame.select(code.is_in(PARTIAL).any()).item():
-        whole = (~code.is_in(PARTIAL)).any().over("job_id")
-        extra = frame.select((code.is_in(PARTIAL) & whole).alias("extra"))["extra"]
-        partial = int(extra.sum())
-        first = record_name(frame, int(extra.arg_max() or 0)) if partial else ""
-        frame = frame.filter(~extra)
-    failed = pl.when(code == 0).then(pl.lit("FAILED"))
-    ended = failed.when(code.is_in((1.0, 3.0))).then(pl.lit("COMPLETED")).when(code.is_in((4.0, 5.0))).then(pl.lit("CANCELLED"))
-    return frame.with_columns(status=ended), partial, first
 
 
 def write_swf(workload: Workload, path: str | Path) -> None:

@@ -273,11 +273,15 @@ def _typed(frame: pl.DataFrame) -> pl.DataFrame:
     missing = [name for name in SCHEMA if name not in frame.columns]
     if missing:
         raise EscalaError(f"workload: column {missing[0]!r} is missing: use Workload.from_jobs(...), which fills the optional ones")
-    demands = sorted(name for name in frame.columns if name.startswith("demand_"))
-    wanted: dict[str, pl.DataType] = {**SCHEMA, **{name: dtype for name, dtype in OPTIONAL.items() if name in frame.columns}}
-    wanted |= {name: pl.Float64() for name in sorted(frame.columns) if name.startswith(ESTIMATE)}
-    wanted |= {name: pl.Int64() for name in demands}
-    return frame.select([_cast(frame[name], dtype) for name, dtype in wanted.items()])
+    return frame.select([_cast(frame[name], dtype) for name, dtype in column_types(frame.columns).items()])
+
+
+def column_types(columns: Iterable[str]) -> dict[str, pl.DataType]:
+    """The columns of a workload that has these optional ones, in their order."""
+    further = sorted(columns)
+    wanted: dict[str, pl.DataType] = {**SCHEMA, **{name: dtype for name, dtype in OPTIONAL.items() if name in further}}
+    wanted |= {name: pl.Float64() for name in further if name.startswith(ESTIMATE)}
+    return wanted | {name: pl.Int64() for name in further if name.startswith("demand_")}
 
 
 def _cast(column: pl.Series, dtype: pl.DataType) -> pl.Series:

@@ -7,8 +7,6 @@ otherwise; text such as `2019-01-01 08:55:55` is read as UTC.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,28 +14,32 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from escala.errors import EscalaError, quoted
-from escala.parquet import refuse_damaged, refuse_damaged_file
-from escala.reading import BOM, first_twin, guarded, line_breaks, read_all, read_head, reading, refuse_nul
+from escala.reading import guarded, read_head
 from escala.workload.clean import CleaningRules, clean
-from escala.workload.filters import Keep, every
+from escala.workload.filters import ABSOLUTE_FROM_S, Keep, every
+from escala.workload.found import Found
 from escala.workload.ignored import COLUMNS, column_of
 from escala.workload.layouts import ALIBABA, ALIBABA_NEEDS, LAYOUTS, PACK, TIMES, UNITS, WORDS, Layout, alibaba_jobs
-from escala.workload.lines import line_chunks
 from escala.workload.table import ESTIMATE, OPTIONAL, SCHEMA, Workload
+from escala.workload.table_files import Kept, csv_pieces, kept_of, load_table, loaded, parquet_pieces
 
-MOST_COLUMNS = 5000
-FREE_ROWS = 10_000_000
 ROW = " row"  # of the file, from 0
 
 
 class TabularLog(NamedTuple):
-    """Records for `clean`, notes, whether the first submission becomes time 0, and the first record of each note."""
+    """Records for `clean`, notes, whether the first submission becomes time 0, the first record of each note, and what is kept beside."""
 
     frame: pl.DataFrame
     counts: dict[str, int]
     shift: bool
     layout: str
     firsts: Mapping[str, str] = {}
+    kept: Kept = Kept()
+
+
+def found_of(log: TabularLog) -> Found:
+    """A table with what its file says of it."""
+    return Found(log.frame, log.counts, log.shift, log.layout, lambda first_s: log.kept.origin_s, log.kept.max_cores, log.firsts)
 
 
 def read_table(
@@ -54,8 +56,8 @@ def read_table(
     `units`: column -> unit or seconds, for single ones. `select`: column -> value, to take part of the rows. `keep`: takes part of the
     jobs; partition and account are columns of such a name, or those that `columns` says.
     """
-    table = load_table(path)
-    reader = _Reader(path, columns, units or {}, unit, select or {}, table.columns)
+    table, kept = loaded(path)
+    reader = _Reader(path, columns, units or {}, unit, select or {}, table.columns, kept)
     found = reader.part(table, keep)
     reader.close()
     return found
@@ -72,8 +74,10 @@ def table_pieces(
 ) -> Iterator[TabularLog]:
     """The same, some `rows` of Parquet or some megabytes of CSV at a time, in the order of the file."""
     reader: _Reader | None = None
-    for table in _parquet_pieces(path, rows) if read_head(path, 4) == b"PAR1" else _csv_pieces(path):
-        reader = reader or _Reader(path, columns, units or {}, unit, select or {}, table.columns)
+    in_parquet = read_head(path, 4) == b"PAR1"
+    for table in parquet_pieces(path, rows) if in_parquet else csv_pieces(path):
+        kept = kept_of(path, path) if in_parquet and reader is None else Kept()
+        reader = reader or _Reader(path, columns, units or {}, unit, select or {}, table.columns, kept)
         yield reader.part(table, keep)
     if reader is not None:
         reader.close()
@@ -90,8 +94,9 @@ class _Reader:
         unit: str | None,
         select: Mapping[str, Any],
         names: Sequence[str],
+        kept: Kept,
     ) -> None:
-        self._path, self._units, self._unit, self._select = path, units, unit, select
+        self._path, self._units, self._unit, self._select, self._kept = path, units, unit, select, kept
         for name in select:
             if name not in names:
                 raise EscalaError(f"{path}: no column {name!r} to select by: columns are {_few(names)}")
@@ -115,7 +120,9 @@ class _Reader:
         if layout.name == ALIBABA:
             frame, counts, firsts = alibaba_jobs(table, keep)
             return TabularLog(frame, counts, True, ALIBABA, firsts)
-        return TabularLog(keep(records(table, layout, self._units, self._unit, path, rows, at)), {}, layout.shift, layout.name)
+        origin_s = self._kept.origin_s
+        frame = keep(records(table, layout, self._units, self._unit, path, rows, at), origin_s if origin_s >= ABSOLUTE_FROM_S else None)
+        return TabularLog(frame, {}, layout.shift, layout.name, kept=self._kept)
 
     def _refuse_others(self, table: pl.DataFrame) -> None:
         """A file of several workloads needs a choice."""
@@ -161,90 +168,6 @@ def _packs(where: Path, unit: str, rules: CleaningRules) -> dict[tuple[str, str]
         about = {"name": name, "source": f"{where.name} {name}", "cleaning": counts, "first_cleaned": firsts}
         packs[str(key[0]), str(key[1])] = Workload.from_jobs(kept, **about)
     return packs
-
-
-def load_table(path: Path, names: str | None = None) -> pl.DataFrame:
-    """The file as a data frame; CSV columns as text. names: the first line of a CSV file that has none."""
-    data = read_all(path)
-    if data[:4] == b"PAR1":
-        return _parquet(data, path)
-    refuse_nul(data, path)
-    line = 1 if names is None else 0
-    data = data if names is None else f"{names}\n".encode() + data
-    return _csv(data if b"\n" in data else line_breaks(data), path, line)
-
-
-def _csv_pieces(path: Path) -> Iterator[pl.DataFrame]:
-    """A CSV file some megabytes at a time."""
-    header = b""
-    with reading(path) as stream:
-        for text, line in line_chunks(stream, path, quote=b'"'):
-            if not header:
-                header = text[: text.index(b"\n") + 1]
-                yield _csv(text, path, line)
-            else:
-                yield _csv(header + text, path, line - 1)
-
-
-def _parquet_pieces(path: Path, rows: int) -> Iterator[pl.DataFrame]:
-    """A Parquet file so many rows at a time."""
-    with path.open("rb") as file:
-        if file.read(4) != b"PAR1":
-            raise EscalaError(f"{path}: is packed Parquet: unpack it first, or read it whole")
-    refuse_damaged_file(path, rows)
-    try:
-        scan = pl.scan_parquet(path)
-        height = int(scan.select(pl.len()).collect().item())
-        for at in range(0, max(height, 1), rows):
-            yield scan.slice(at, rows).collect()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise _unreadable(path, error) from None
-
-
-def _csv(data: bytes, path: Path, line: int) -> pl.DataFrame:
-    """The table of a text, all columns as text. line: the number of its first line."""
-    try:
-        header = data.removeprefix(BOM).split(b"\n", 1)[0]
-        separator = _separator(header)
-        if header.count(separator) >= MOST_COLUMNS:
-            raise EscalaError(f"{path}: a header of more than {MOST_COLUMNS} columns: no table of jobs")
-        named = [name.strip() for name in next(csv.reader([header.decode("utf-8", errors="replace")], delimiter=separator.decode()), [])]
-        if (twin := first_twin([name for name in named if name])) is not None:
-            raise EscalaError(f"{path}: two columns are called {quoted(twin)}: name each once, or leave one out")
-        table = pl.read_csv(io.BytesIO(data), separator=separator.decode(), infer_schema=False, encoding="utf8-lossy")
-        return table.rename({name: name.strip() for name in table.columns})
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, csv.Error) as error:
-        raise _unreadable(path, error, _odd_line(data, line)) from None
-
-
-def _unreadable(path: Path, error: BaseException, where: str = "") -> EscalaError:
-    reason = next(iter(str(error).splitlines()), type(error).__name__)
-    return EscalaError(f"{path}{where}: not a readable table ({reason[:200]}): mend the file")
-
-
-def _parquet(data: bytes, path: Path) -> pl.DataFrame:
-    """The table of a Parquet file. A few bytes can stand for any number of equal rows, so the rows are counted first."""
-    refuse_damaged(data, path)
-    try:
-        rows = int(pl.scan_parquet(io.BytesIO(data)).select(pl.len()).collect().item())
-        if rows > max(FREE_ROWS, len(data)):
-            raise EscalaError(f"{path}: {rows:,} rows in {len(data):,} bytes: no table of real jobs")
-        return pl.read_parquet(io.BytesIO(data))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise _unreadable(path, error) from None
-
-
-def _separator(header: bytes) -> bytes:
-    """What separates the columns: the most frequent of comma, semicolon, tab and bar."""
-    return max((b",", b";", b"\t", b"|"), key=header.count)
-
-
-def _odd_line(data: bytes, first: int) -> str:
-    """Where a line first has another number of separators than the header, for a message. first: number of that line."""
-    lines = data.splitlines() or [b""]
-    separator = _separator(lines[0])
-    odd = next((k for k, line in enumerate(lines) if line.count(separator) != lines[0].count(separator)), None)
-    return "" if odd is None else f", line {odd + first}"
 
 
 def _layout(names: Sequence[str], columns: Mapping[str, str] | None, path: Path) -> Layout:
