@@ -237,7 +237,7 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path: Path, says: str)
 
 
 def test_a_parquet_file_of_endless_equal_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("escala.workload.tabular.FREE_ROWS", 1000)
+    monkeypatch.setattr("escala.workload.table_files.FREE_ROWS", 1000)
     path = tmp_path / "jobs.parquet"
     pl.DataFrame({"submit_s": [0.0] * 100_000, "runtime_s": [1.0] * 100_000, "cores": [1] * 100_000}).write_parquet(path)
     refused(read_workload, path, path.read_bytes(), "100,000 rows")
