@@ -22,12 +22,13 @@ def cost(instance: Instance, starts: list[int]) -> Fraction:
 
 
 @pytest.mark.slow
-def test_bounds_are_never_above_a_schedule() -> None:
-    """2 000 random instances, one or two kinds, all objectives, coarse and fine cells: compared in exact fractions."""
+@pytest.mark.parametrize("count", [400, pytest.param(2000, marks=pytest.mark.long)])
+def test_bounds_are_never_above_a_schedule(count: int) -> None:
+    """Random instances, one or two kinds, all objectives, coarse and fine cells: compared in exact fractions."""
     rng = np.random.default_rng(7)
     useful = raised = 0
     objectives: list[str] = []
-    for trial in range(2000):
+    for trial in range(count):
         instance = random_instance(rng, int(rng.integers(1, 12)), longest=int(rng.choice([3, 12, 100])))
         objectives.append(instance.objective)
         orders = [np.argsort(instance.length, kind="stable"), rng.permutation(instance.jobs), np.arange(instance.jobs)]
@@ -49,9 +50,9 @@ def test_bounds_are_never_above_a_schedule() -> None:
         assert dual.proof().cost <= parts.cost() <= floor
         useful += dual.proof().cost > floor / 2
         raised += parts.cost() > dual.proof().cost * Fraction(101, 100)
-    assert len(objectives) == 2000 and all(objectives.count(objective) > 400 for objective in OBJECTIVES)
-    assert useful > 400  # the bounds are not empty either
-    assert raised > 200
+    assert len(objectives) == count and all(objectives.count(objective) > count // 5 for objective in OBJECTIVES)
+    assert useful > count // 5  # the bounds are not empty either
+    assert raised > count // 10
 
 
 def test_any_prices_are_evaluated_exactly() -> None:
@@ -196,20 +197,20 @@ def test_search_finds_the_optimum_of_small_instances() -> None:
 
 
 @pytest.mark.slow
-def test_coarse_prices_stay_valid_in_seconds() -> None:
+@pytest.mark.parametrize("objective", ["slowdown", *(pytest.param(one, marks=pytest.mark.long) for one in ("bounded-slowdown", "wait"))])
+def test_coarse_prices_stay_valid_in_seconds(objective: str) -> None:
     """A day in seconds: cells are minutes wide, starts are not; the bound holds against what the search finds."""
     rng = np.random.default_rng(12)
     release, length = np.sort(rng.integers(0, 20_000, 40)), rng.integers(1, 9_000, 40)
-    for objective in ("slowdown", "bounded-slowdown", "wait"):
-        instance = Instance(release, length, rng.integers(1, 9, 40), 10, objective)
-        dual = Dual(instance, instance.horizon, 64)
-        assert dual.grid.width > 1000
-        result = bound(instance)
-        assert result.found is not None and result.lower is not None
-        dual.improve((result.found - instance.base) * 40, 500)
-        coarse = instance.base + float(dual.proof().cost) / 40
-        assert instance.base <= coarse <= result.found
-        assert coarse <= result.lower * 1.001 + 0.01  # coarser prices cannot be better by more than convergence
+    instance = Instance(release, length, rng.integers(1, 9, 40), 10, objective)
+    dual = Dual(instance, instance.horizon, 64)
+    assert dual.grid.width > 1000
+    result = bound(instance)
+    assert result.found is not None and result.lower is not None
+    dual.improve((result.found - instance.base) * 40, 500)
+    coarse = instance.base + float(dual.proof().cost) / 40
+    assert instance.base <= coarse <= result.found
+    assert coarse <= result.lower * 1.001 + 0.01  # coarser prices cannot be better by more than convergence
 
 
 def test_deep_overload_favours_mean_busy_times() -> None:

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from escala.options import Options
 from escala.workload import Workload, write_swf
 from escala.workload.generate_slots import bernoulli_model, cpu_memory_model
 
+LONG = [pytest.param(one, marks=pytest.mark.long) for one in ("bounded-slowdown", "wait")]
 RULES = ("fcfs", "sjf-fit", "saf", "conservative")
 
 
@@ -40,7 +42,7 @@ def random_log(rng: np.random.Generator, most: int = 10, cores: int = 8) -> Work
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("logs", [240, pytest.param(2000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("logs", [168, pytest.param(2000, marks=pytest.mark.long)])
 def test_no_simulated_schedule_is_below_the_bound(logs: int) -> None:
     """Random logs, on one pool and on nodes, every objective and rule on each; and the bounds say something: most schedules cost more
     than the least that any could, most of these bounds are above that, and many are reached."""
@@ -95,7 +97,7 @@ def test_a_second_resource_counts() -> None:
     assert escala.bound(cpu_memory_model().workload(1), machine, "slowdown", limit_s=2.0, policies=["sjf-fit"]).found is not None
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("objective", ["slowdown", "makespan", *LONG])
 def test_a_year_in_microseconds_is_bounded(objective: str) -> None:
     """Times whose only common tick is a microsecond are rounded for the proof; what is found is replayed exactly."""
     rng = np.random.default_rng(6)
@@ -171,14 +173,16 @@ def test_the_verb_tells_and_saves(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_ctrl_c_shows_what_was_proved(tmp_path: Path) -> None:
     pytest.importorskip("highspy")
-    subprocess.run(command(tmp_path, 20, "--exact", "--limit", "1"), capture_output=True, timeout=300, check=False)  # compiles
     process = subprocess.Popen(
         command(tmp_path, 200, "--exact", "--limit", "100", "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        out = ""
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(10)  # by then the solvers are at work on a list that takes them longer
+        out, used = "", 0.0
+        while used < 6.0 and process.poll() is None:  # read, compiled or loaded, and at work on a list that takes it longer
+            time.sleep(0.1)
+            fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+            used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        assert process.poll() is None, "it ended by itself: make the list longer"
         for _ in range(10):  # a library's callback may swallow one: whoever waits presses again
             os.kill(process.pid, signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
