@@ -47,8 +47,8 @@ def equal(a: dict[str, Any], b: dict[str, Any]) -> bool:
 
 
 @functools.cache
-def trained(env_id: str) -> Agent:
-    return small(env_id)
+def trained(env_id: str, **more: Any) -> Agent:
+    return small(env_id, **more)
 
 
 @pytest.mark.parametrize("env_id", [OFF, SCHEDULING])
@@ -265,7 +265,7 @@ def rolled(agent: Agent, day: escala.Workload, seed: int | None) -> dict[str, fl
 )
 @pytest.mark.parametrize("seed", [None, 3])
 def test_a_shutdown_agent_does_in_simulate_what_it_did_in_the_environment(options: dict[str, Any], seed: int | None) -> None:
-    agent = trained(OFF) if options == {"action": "hold"} else small(OFF, steps=256, **options)
+    agent = trained(OFF) if options == {"action": "hold"} else trained(OFF, steps=256, **options)
     limit = {} if options.get("window") == "drain" else {"until_s": DAY_S}
     for day in days()[:2]:
         policy = agent.policy(sampled=seed is not None, seed=seed or 0)

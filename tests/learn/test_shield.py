@@ -48,7 +48,7 @@ def test_a_bad_agent_does_much_better_behind_it(log: escala.Workload, unlearnt: 
 
 
 def test_a_margin_that_allows_all_changes_nothing(log: escala.Workload, unlearnt: escala.Agent) -> None:
-    log = log.head(125)
+    log = log.head(60)
     alone = escala.simulate(log, "32x1", unlearnt.policy(seed=1))
     free = escala.simulate(log, "32x1", shielded(unlearnt, seed=1, margin=1e300))
     assert free.manifest["counts"]["overruled"] == 0
@@ -68,7 +68,7 @@ def test_what_cannot_stand_behind_one_is_refused(unlearnt: escala.Agent) -> None
 
 def test_by_the_command(log: escala.Workload, unlearnt: escala.Agent, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     unlearnt.save(tmp_path / "agent")
-    write_swf(log.head(125), tmp_path / "log.swf")
+    write_swf(log.head(50), tmp_path / "log.swf")
     asked = ["compare", str(tmp_path / "log.swf"), "--platform", "32x1", "--schedulers"]
     name = f"shield:easy:agent:{tmp_path / 'agent'}"
     assert run([*asked, f"easy,{name}"]) == 0
@@ -135,6 +135,7 @@ def test_a_base_acts_as_its_rule_says(base: str, log: escala.Workload, unlearnt:
 
 def test_settings_in_the_name_and_names_in_python_and_at_a_desk(log: escala.Workload, unlearnt: escala.Agent, tmp_path: Path) -> None:
     unlearnt.save(tmp_path / "agent")
+    log = log.head(60)
     name = f"shield:saf:futures=8:margin=0.02:agent:{tmp_path / 'agent'}"
     by_name = escala.simulate(log, "32x1", name)
     by_hand = escala.simulate(log, "32x1", shielded(unlearnt, sampled=False, base="saf", futures=8, margin=0.02))

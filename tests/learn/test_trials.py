@@ -21,7 +21,7 @@ from tests.learn.small import days, equal
 
 pytestmark = pytest.mark.learn
 OFF = "escala/OffReservation-v0"
-HOW: dict[str, Any] = {"num_envs": 4, "learn": {"n_steps": 32, "batch_size": 64}, "steps": 512}
+HOW: dict[str, Any] = {"num_envs": 4, "learn": {"n_steps": 16, "batch_size": 64}, "steps": 256}
 
 
 def _several(out: Path, on: str = "local:1", **more: Any) -> pl.DataFrame:
@@ -204,8 +204,8 @@ def test_what_has_ended_is_not_trained_again(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(trials, "train", lambda *given, **how: (made.append(how["seed"]), own(*given, **how))[1])
     table = _several(tmp_path / "out", presets=["tuned"], resume=True)
     assert made == [2] and table["decisions"].null_count() == 0 and table["energy_j"].null_count() == 0
-    other = _several(tmp_path / "out", presets=["tuned"], seeds=[1], resume=True, steps=640)
-    assert "holds an agent of steps 512, not 640" in other["error"][0]
+    other = _several(tmp_path / "out", presets=["tuned"], seeds=[1], resume=True, steps=320)
+    assert "holds an agent of steps 256, not 320" in other["error"][0]
 
 
 def test_a_training_that_fails_is_named_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +219,7 @@ def test_a_training_that_fails_is_named_and_the_others_go_on(tmp_path: Path, mon
     monkeypatch.setattr(trials, "train", some)
     table = _several(tmp_path / "out", presets=["tuned"], judged=[])
     assert table["error"].to_list()[0].startswith("ValueError: a bad day") and "\n" not in table["error"][0]
-    assert table["error"][1] is None and table["decisions"][1] >= 512 and "energy_j" not in table.columns
+    assert table["error"][1] is None and table["decisions"][1] >= 256 and "energy_j" not in table.columns
 
 
 @pytest.mark.parametrize(

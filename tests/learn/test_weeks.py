@@ -24,7 +24,7 @@ DAY_S = 86400.0
 
 @pytest.fixture(scope="module")
 def log() -> escala.Workload:
-    return generate.lublin(jobs=700, cores=16, load=0.9, seed=8)
+    return generate.lublin(jobs=450, cores=16, load=0.6, seed=8)
 
 
 @pytest.fixture(scope="module")
