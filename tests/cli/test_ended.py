@@ -47,7 +47,10 @@ def ended(folder: Path, change: str, arguments: list[str], by: str = "SIGTERM") 
     return done.returncode, done.stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize(("by", "word", "status"), [("SIGTERM", "terminated", 143), ("SIGINT", "interrupted", 130)])
+BY_CTRL_C = pytest.param("SIGINT", "interrupted", 130, marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize(("by", "word", "status"), [("SIGTERM", "terminated", 143), BY_CTRL_C])
 def test_an_output_that_is_in_its_place_is_said_to_be_there(tmp_path: Path, by: str, word: str, status: int) -> None:
     assert ended(tmp_path, BEFORE, SIMULATE, by) == (status, f"error: {word}; nothing was written")
     assert not (tmp_path / "out").exists()

@@ -17,6 +17,7 @@ KEPT = [(study, agent) for study in REPLAYED for agent in Study(ROOT / study).ag
 
 
 LONG = (
+    "a2c2020/open",
     "deepscheduler2020",
     "deepshutdown2020",
     "grid2019/fresh",
@@ -28,8 +29,9 @@ LONG = (
 """The agents that take longest, as their names begin: their figures under `make fuzz`."""
 
 OF_THEM = (
-    ("deepscheduler2020", "kth-0.95-0"),
-    ("deepshutdown2020", "taurus-1-0"),
+    ("a2c2020", "open-all-0"),
+    ("deepscheduler2020", "orion-0.95-0"),
+    ("deepshutdown2020", "orion-1-0"),
     ("grid2019", "fresh-190-0"),
     ("grid2019", "open-all-1"),
     ("marl2024", "ahead-2x1-0"),

@@ -85,7 +85,7 @@ def test_recorded_lessons_teach_without_a_decision_of_their_own(tmp_path: Path) 
     assert n < len(whole.seen) and whole.seen.shape[1] == 16 * 6 + 20 + 6 + 2
     assert whole.mask[np.arange(len(whole.choice)), whole.choice].all()
     about = {"load": 1.9, "window": 50, "demand": "clip10", "lists": 40, "lists_seed": 5}
-    taught = {"lessons": [str(f) for f in files], "updates": [2000]}
+    taught = {"lessons": [str(f) for f in files], "updates": [1000]}
     agent = escala.train("escala/Slots-v0", preset="look-ahead", teacher=taught, steps=0, **about | given)
     assert agent.manifest["steps_done"] == 0
     greedy = agent.policy(sampled=False)

@@ -278,7 +278,7 @@ def test_hold_back_is_tuned_on_the_lists_that_are_given() -> None:
 
 
 @pytest.mark.learn
-@pytest.mark.parametrize("preset", ["conv3-16", "fc"])
+@pytest.mark.parametrize("preset", [pytest.param("conv3-16", marks=pytest.mark.long), "fc"])
 def test_a_rule_is_imitated_on_the_image(preset: str) -> None:
     """By networks whose actor and critic look for themselves, and by one that they share."""
     drawn: dict[str, Any] = {"model": "cpu-memory", "rate": 0.7, "window": 50, "lists": 32}
