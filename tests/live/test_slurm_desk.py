@@ -21,10 +21,11 @@ DRAWN: dict[str, Callable[[int, Path], tuple[Any, escala.Workload]]] = {
     "limits": test_slurm_limits.world,
 }
 SEEDS = 8
+LONG = [pytest.param(seed, marks=pytest.mark.long) for seed in range(SEEDS // 2, SEEDS)]
 
 
 @pytest.mark.parametrize("kind", DRAWN)
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", [*range(SEEDS // 2), *LONG])
 def test_asked_from_outside_as_inside(kind: str, seed: int, tmp_path: Path) -> None:
     """Through JSON, with a restart from the state file at every 10th decision."""
     machine = Asked(*DRAWN[kind](seed, tmp_path))

@@ -32,6 +32,9 @@ nodes (P3), and with a grace (P4); reservations, flexible and magnetic ones too,
 dependencies, arrays and begin times."""
 CHANCE = ("A1", "A3", "A3-slurm24", "C1-noage", "C1-noage-repeat", "C1-noage-slurm24", "D1-slurm24", "E1", "E1-repeat")
 
+DRAWS = {"A1": 200, "A3": 200, "C1-noage": 200}
+"""So many draws find a mean wait as rare as that of these; 50 those of the others."""
+
 
 @pytest.fixture(scope="session")
 def live(traces: Path) -> Path:
@@ -78,7 +81,7 @@ def test_elsewhere_as_near_to_one_run_as_the_runs_are_to_each_other(live: Path, 
 @pytest.mark.parametrize("name", CHANCE)
 def test_an_ensemble_covers_the_recorded_mean_wait(live: Path, tmp_path: Path, name: str) -> None:
     run = recorded(live, name, tmp_path)
-    waits = ensemble(run.workload, run.site, draws=200).mean_waits_s
+    waits = ensemble(run.workload, run.site, draws=DRAWS.get(name, 50)).mean_waits_s
     assert min(waits) <= run.mean_wait_s <= max(waits)
 
 
