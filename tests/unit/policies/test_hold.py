@@ -46,14 +46,14 @@ def played(case: Case, shutdown: str) -> dict[str, Any]:
     ],
 )
 def test_an_option_at_its_end_is_the_policy_without_it(one: str, other: str) -> None:
-    for case in worlds(2 * len(SCHEDULERS)):
+    for case in worlds(len(SCHEDULERS)):
         assert played(case, one) == played(case, other), case.program()
 
 
 def test_the_options_make_a_difference() -> None:
     """Else the test before proves nothing."""
     found = dict.fromkeys(NAMES[1:], 0)
-    for case in worlds(2 * len(SCHEDULERS)):
+    for case in worlds(len(SCHEDULERS)):
         plain = played(case, "hold:0.5")
         for name in found:
             found[name] += played(case, name) != plain
