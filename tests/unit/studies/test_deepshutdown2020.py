@@ -30,7 +30,7 @@ KEYS = (
 )  # fmt: skip
 
 
-DAYS = 4  # of the author's, judged
+DAYS = 2  # of the author's, judged
 
 
 @pytest.fixture(scope="module")
