@@ -65,7 +65,7 @@ test-fast: $(STAMP)
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not learn and not long" $(addprefix --ignore=tests/,$(NOT_SMOKE))
 
 test-bounds: $(STAMP)
-	NUMBA_BOUNDSCHECK=1 ESCALA_CACHE_DIR=$(VENV)/bounds-cache $(PYTEST) -n $$(($(WORKERS) + 1)) --dist worksteal -m "not slow and not learn and not long" $(addprefix tests/,$(BOUNDED))
+	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 ESCALA_CACHE_DIR=$(VENV)/bounds-cache $(PYTEST) -n $$(($(WORKERS) + 1)) --dist worksteal -m "not slow and not learn and not long" $(addprefix tests/,$(BOUNDED))
 
 test-slurm: $(STAMP)
 	ESCALA_SLURM=need $(PYTEST) -m slurm
