@@ -112,7 +112,7 @@ BUGS = [
     Bug("readers", "workload/swf.py", "    if first_submit_s >= ABSOLUTE_FROM_S:", "    if first_submit_s > ABSOLUTE_FROM_S * 10:"),
     Bug("readers", "workload/swf.py", "        whole = whole.set(whole < 0, None)", "        whole = whole.set(whole <= 0, None)"),
     Bug("readers", "workload/swf.py", "preferred.zip_with(preferred > 0, other)", "preferred.zip_with(preferred >= 0, other)"),
-    Bug("readers", "workload/swf_scan.py", "                decimals = digits - point if point >= 0 else 0", "                decimals = digits - point - 1 if point >= 1 else 0"),
+    Bug("readers", "workload/swf_scan.py", "powers[digits - point if point >= 0 else 0]", "powers[digits - point - 1 if point >= 1 else 0]"),
     Bug("readers", "workload/clean.py", "        cores=cores.ceil().cast(pl.Int64),", "        cores=cores.floor().cast(pl.Int64),"),
     Bug("readers", "workload/clean.py", "pl.when(wait.is_finite() & (wait >= 0)).then(wait)", "pl.when(wait.is_finite() & (wait > 0)).then(wait)"),
     Bug("readers", "workload/transform.py", "search_sorted(at, side=\"left\")", "search_sorted(at, side=\"right\")"),

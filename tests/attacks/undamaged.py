@@ -54,6 +54,13 @@ EVENTS = """{"time":"600000000","type":0,"collection_id":"7","instance_index":"1
 {"time":"700000000","type":6,"collection_id":"7","instance_index":"1","resource_request":{"cpus":0.0125}}
 {"time":"700000000","type":0,"collection_id":"8","instance_index":"0","collection_type":"1","resource_request":{"cpus":0.5,"memory":0.5}}
 """
+COLLECTIONS = (
+    EVENTS
+    + """{"time":"599000000","type":"0","collection_id":"7","collection_type":"0","priority":"103","user":"u","parent_collection_id":"6",\
+"collection_name":"n1","collection_logical_name":"n","alloc_collection_id":"8","start_after_collection_ids":["5"],"max_per_machine":1}
+{"time":"700000000","type":6,"collection_id":"7","user":"u","collection_name":"n1","missing_type":null,"scheduler":"1"}
+"""
+)
 SACCT_JSON = """{"meta": {"plugin": {"type": "openapi/dbv0.0.38", "data_parser": "data_parser/v0.0.42"}}, "errors": [], "jobs": [
 {"job_id": 12, "user": "u", "account": "a", "partition": "p", "qos": "q", "name": "b", "nodes": "n[1-2]", "allocation_nodes": 2,
 "association": {"account": "a", "user": "u"}, "array": {"job_id": 0, "task_id": {"set": false, "infinite": false, "number": 0}},
@@ -86,7 +93,7 @@ XML = """<?xml version='1.0' encoding='utf-8'?>
 </zone></platform>
 """
 LOGS = {"swf": SWF, "batsim": BATSIM, "sacct": SACCT, "pbs": PBS, "pack": PACK, "eagle": EAGLE, "alibaba": ALIBABA, "google": GOOGLE}
-LOGS |= {"instances": INSTANCES, "google-json": EVENTS, "sacct-json": SACCT_JSON}
+LOGS |= {"instances": INSTANCES, "google-json": EVENTS, "google-collections": COLLECTIONS, "sacct-json": SACCT_JSON}
 PLATFORMS = {"yaml": YAML, "xml": XML}
 LINEAR = """form = "linear"
 every_s = 300

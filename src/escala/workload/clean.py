@@ -51,6 +51,7 @@ TOLD = {
     "note: communication ignored": "without their communication, whose time depends on a network model",
     "note: shared GPU taken whole": "given whole GPUs",
     "note: began before the trace": "submitted at its beginning",
+    "note: unknown collection": "without what its events would tell",
 }
 """What becomes of the records of a rule, for those that are not simply left out."""
 

@@ -1,13 +1,15 @@
 """Google's cluster traces: events of tasks -> jobs, one for each time that a task ran.
 
 2011: `task_events`, 13 columns without a header. 2019: `instance_events` as JSON, an event a line (`google_json`), or as CSV with a header:
-`time`, `type`, `collection_id`, `instance_index` and `cpus` (or `resource_request.cpus`), and if there are any `memory`, `priority`,
-`scheduling_class`, `collection_type`. Times are microseconds; 0 is before the trace, 2^63 - 1 after it.
+`time`, `type`, `collection_id`, `instance_index` and `cpus` (or `resource_request.cpus`), and if there are any `memory` and `TEXTS`. Among
+them may stand `collection_events`, events without an instance and a request, which tell of all tasks of a collection. Times are
+microseconds; 0 is before the trace, 2^63 - 1 after it.
 
 The reduction: an attempt lasts from one end of a task to the next. It is submitted with its first SUBMIT, or where its last attempt ended;
 it runs from its first SCHEDULE to its end (EVICT, FAIL, FINISH, KILL, LOST), and asks what its first event asks that says so. Requests are
 shares of the largest machine: cores and memory here are thousandths of it, at least one core, rounded up. Updates of requests are not
-looked at, nor are alloc sets, in which jobs run that have events of their own.
+looked at, nor are alloc sets, in which jobs run that have events of their own. Of what events say of a task, or of its collection, the
+first counts that says something; of both, the task's.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ COLUMNS_2011: tuple[str, ...] = ("time", "missing", "collection_id", "instance_i
 COLUMNS_2011 += ("scheduling_class", "priority", "cpus", "memory", "disk", "different_machines")
 TYPES_2011 = ("SUBMIT", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST", "UPDATE_PENDING", "UPDATE_RUNNING")
 TYPES_2019 = ("SUBMIT", "QUEUE", "ENABLE", *TYPES_2011[1:])
-TEXTS = ("user", "scheduling_class", "priority", "collection_type")
+TEXTS: tuple[str, ...] = ("user", "scheduling_class", "priority", "collection_type", "alloc_collection_id")
+TEXTS += ("collection_name", "collection_logical_name", "parent_collection_id")
+"""What is told of a task, or of all of its collection."""
+UNKNOWN = "note: unknown collection"
 NEEDS_2019 = ("time", "type", "collection_id", "instance_index")
 STATUS = {"FINISH": "COMPLETED", "FAIL": "FAILED", "KILL": "CANCELLED", "EVICT": "CANCELLED", "LOST": None}
 """How an attempt ends -> the status of its job."""
@@ -61,7 +66,9 @@ def _is_2011(line: str) -> bool:
 
 def read_google(path: Path, keep: Keep = every) -> GoogleLog:
     """Attempts of tasks as jobs. keep: takes part of them."""
-    frame = keep(_attempts(_events(path)))
+    events = _events(path)
+    attempts, known = _attempts(events.filter(~_OF_COLLECTION)), _collections(events.filter(_OF_COLLECTION))
+    frame = keep(_jobs(attempts, known))
     tests = {
         "alloc instance": pl.col("collection_type").str.to_uppercase().is_in(ALLOC),
         "never started": pl.col("started_us").is_null(),
@@ -73,9 +80,11 @@ def read_google(path: Path, keep: Keep = every) -> GoogleLog:
         which = test.fill_null(False)
         found[rule], frame = frame.filter(which)["job_id"], frame.filter(~which)
     found["note: began before the trace"] = frame.filter(pl.col("submit_s") == 0.0)["job_id"]
+    if len(known):
+        found[UNKNOWN] = frame.filter(~pl.col("collection_id").is_in(known["collection_id"].implode()))["job_id"]
     found = {rule: ids for rule, ids in found.items() if len(ids)}
     counts, firsts = {rule: len(ids) for rule, ids in found.items()}, {rule: f"job {ids[0]!r}" for rule, ids in found.items()}
-    return GoogleLog(frame.drop("started_us", "ended_us", "collection_type"), counts, firsts)
+    return GoogleLog(frame.drop("started_us", "ended_us", "collection_type", "collection_id"), counts, firsts)
 
 
 def _events(path: Path) -> pl.DataFrame:
@@ -83,7 +92,7 @@ def _events(path: Path) -> pl.DataFrame:
     first = read_head(path).decode("utf-8-sig", errors="replace").lstrip().split("\n", 1)[0]
     year_2011 = _is_2011(first)
     if first.startswith("{"):
-        table = load_events(path, (*NEEDS_2019, *TEXTS))
+        table = load_events(path, NEEDS_2019, TEXTS)
     else:
         table = load_table(path, names=",".join(COLUMNS_2011) if year_2011 else None)
         table = table.select(pl.col(name).cast(pl.String).alias(name.removeprefix("resource_request.")) for name in _chosen(table, path))
@@ -99,8 +108,7 @@ def _events(path: Path) -> pl.DataFrame:
     )
     _refuse(table, "time", ~(read["us"] >= 0).fill_null(False), "whole microseconds, 0 or more", path)
     _refuse(table, "type", read["kind"].is_null(), f"one of {', '.join(kinds)}", path)
-    absent = [pl.lit(None, pl.String).alias(name) for name in TEXTS if name not in read.columns]
-    return read.with_columns(absent).sort("us", maintain_order=True)
+    return read.sort("us", maintain_order=True)
 
 
 def _chosen(table: pl.DataFrame, path: Path) -> list[str]:
@@ -128,10 +136,26 @@ def _share(name: str) -> pl.Expr:
     return pl.when(parts.is_between(0.0, MOST_CORES)).then(parts).when(given).then(math.nan)
 
 
+_OF_COLLECTION = pl.col("instance_index").is_null() & pl.col("cores").is_null()
+"""Is the event one of a whole collection?"""
+
+
+def _told(events: pl.DataFrame) -> list[pl.Expr]:
+    """`TEXTS`: what the first events say that say something; "" and numbers that stand for nothing say nothing."""
+    none = {"alloc_collection_id": ["", "0"], "parent_collection_id": ["", "0"]}
+    said = {name: pl.col(name).filter(pl.col(name).is_in(none.get(name, [""])).not_()).drop_nulls().first() for name in TEXTS}
+    return [said[name] if name in events.columns else pl.lit(None, pl.String).alias(name) for name in TEXTS]
+
+
+def _collections(events: pl.DataFrame) -> pl.DataFrame:
+    """A row for each collection: its `TEXTS`."""
+    return events.group_by("collection_id", maintain_order=True).agg(_told(events))
+
+
 def _attempts(events: pl.DataFrame) -> pl.DataFrame:
-    """A row for each attempt of each task, in the order of their first events: the columns of a job, when it started and ended."""
+    """A row for each attempt of each task, in the order of their first events: what it asked, `TEXTS`, when it started and ended."""
     ends = pl.col("kind").is_in(list(STATUS))
-    table = (
+    return (
         events.with_columns(before=(ends.cast(pl.Int64).cum_sum() - ends.cast(pl.Int64)).over("task"))
         .group_by("task", "before", maintain_order=True)
         .agg(
@@ -139,11 +163,18 @@ def _attempts(events: pl.DataFrame) -> pl.DataFrame:
             pl.col("us").filter(pl.col("kind") == "SCHEDULE").first().alias("started_us"),
             pl.col("us").filter(ends).first().alias("ended_us"),
             pl.col("kind").filter(ends).first().alias("status"),
-            *(pl.col(name).drop_nulls().first() for name in ("cores", "demand_memory", "collection_id", *TEXTS)),
+            *(pl.col(name).drop_nulls().first() for name in ("cores", "demand_memory", "collection_id")),
+            *_told(events),
         )
         .with_columns(asked_us=pl.coalesce("asked_us", pl.col("ended_us").shift(1).over("task")))
     )
+
+
+def _jobs(attempts: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """The columns of a job for each attempt, with what is known of its collection."""
     whole = pl.col("demand_memory").ceil()
+    table = attempts.join(known, on="collection_id", how="left", suffix=" of all", maintain_order="left")
+    told = {name: pl.coalesce(name, f"{name} of all") for name in TEXTS}
     return table.select(
         pl.col("task").alias("job_id"),
         submit_s=_seconds("asked_us"),
@@ -153,14 +184,18 @@ def _attempts(events: pl.DataFrame) -> pl.DataFrame:
         wait_s=pl.when(pl.col("asked_us") > 0).then(_seconds("started_us") - _seconds("asked_us")),
         single_node=pl.lit(True),
         demand_memory=pl.when(whole.is_between(0.0, MOST_CORES)).then(whole).cast(pl.Int64),
-        user="user",
-        queue="scheduling_class",
-        priority="priority",
-        job_name="collection_id",
+        user=told["user"],
+        group=told["parent_collection_id"],
+        queue=told["scheduling_class"],
+        priority=told["priority"],
+        job_name=pl.coalesce(told["collection_name"], "collection_id"),
+        executable=told["collection_logical_name"],
+        reserved=told["alloc_collection_id"],
         status=pl.col("status").replace_strict(STATUS, default=None, return_dtype=pl.String),
         started_us="started_us",
         ended_us="ended_us",
-        collection_type="collection_type",
+        collection_type=told["collection_type"],
+        collection_id="collection_id",
     )
 
 

@@ -1,4 +1,5 @@
-"""`instance_events` of Google's trace of 2019 as the archive has them: JSON, an event a line, packed or not -> a table of texts.
+"""`instance_events` of Google's trace of 2019 as the archive has them: JSON, an event a line, packed or not -> a table of texts. Events of
+`collection_events` may stand before or behind them: they have no `instance_index`.
 
 `resource_request` is an object of `cpus` and `memory`; whole numbers may stand as texts; what has no value is left out.
 """
@@ -21,7 +22,9 @@ from escala.reading import BOM, read_all, refuse_nul
 REQUEST, SHARES = "resource_request", ("cpus", "memory")
 INDEX = "instance_index"
 FIRST_EVENTS = 1000
-"""By which it is known whether a field is a number or a text."""
+"""Of each kind, by which it is known whether a field is a number or a text."""
+FIRST_OF = (b"{", b'"instance_index"', b'"collection_name"')
+"""What stands in the first event of the file, and of each kind."""
 AGAIN = "give instance_events, an event a line"
 Kinds = Mapping[str, type[pl.DataType]]
 
@@ -31,11 +34,12 @@ def is_google_json(head: str) -> bool:
     return re.match(r'\{[^\n]*"collection_id"\s*:', head) is not None
 
 
-def load_events(path: Path, names: Sequence[str]) -> pl.DataFrame:
-    """The events as texts: the columns of these names, `cpus` and `memory`, and `line`. EscalaError, with its line, for what is no event,
-    and for a file of collections."""
+def load_events(path: Path, needs: Sequence[str], more: Sequence[str]) -> pl.DataFrame:
+    """The events as texts: the columns `needs`, those of `more` that there are, `cpus` and `memory`, and `line`. EscalaError, with its
+    line, for what is no event, and for a file of collections alone."""
     data = read_all(path).removeprefix(BOM)
     refuse_nul(data, path)
+    names = [*needs, *(name for name in more if f'"{name}"'.encode() in data)]
     kinds = _kinds(data, path, (*names, *SHARES))
     schema: dict[str, Any] = {**{name: kinds[name] for name in names}, REQUEST: pl.Struct({name: kinds[name] for name in SHARES})}
     try:
@@ -44,7 +48,8 @@ def load_events(path: Path, names: Sequence[str]) -> pl.DataFrame:
         raise _no_event(data, path, kinds, str(error)) from None
     if table[INDEX].null_count() == table.height:
         raise EscalaError(
-            f"{path}: no event names its {INDEX}: of the trace's tables give instance_events (collection_events has no requests)"
+            f"{path}: no event names its {INDEX}: of the trace's tables give instance_events, with collection_events behind them if you "
+            "like, which alone have no requests"
         )
     return table.unnest(REQUEST).cast(pl.String).with_columns(line=_lines(data, table.height))
 
@@ -56,9 +61,12 @@ def _lines(data: bytes, events: int) -> pl.Series | pl.Expr:
     return pl.Series([number for number, line in enumerate(data.split(b"\n"), 1) if line.strip()], dtype=pl.Int64)
 
 
-def _events(data: bytes, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each event one by one, and where it stands; its request is among its fields. EscalaError for a line that is none."""
-    for number, line in enumerate(io.BytesIO(data), 1):
+def _events(data: bytes, path: Path, begin: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each event one by one, from the byte `begin` on, and where it stands; its request is among its fields. EscalaError for a line that is
+    none."""
+    stream = io.BytesIO(data)
+    stream.seek(begin)
+    for number, line in enumerate(stream, data.count(b"\n", 0, begin) + 1):
         if not line.strip():
             continue
         where = f"{path}, line {number}"
@@ -77,11 +85,12 @@ def _events(data: bytes, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def _kinds(data: bytes, path: Path, names: Sequence[str]) -> Kinds:
     """What the fields are, by the first event that has them: a text, or a number."""
     found: dict[str, Any] = {}
-    for _, event in itertools.islice(_events(data, path), FIRST_EVENTS):
-        for name in names:
-            if isinstance(value := event.get(name), str | int | float):
-                number = pl.Float64 if name in SHARES else pl.Int64
-                found.setdefault(name, pl.String if isinstance(value, str) else number)
+    for begin in {data.rfind(b"\n", 0, max(data.find(mark), 0)) + 1 for mark in FIRST_OF}:
+        for _, event in itertools.islice(_events(data, path, begin), FIRST_EVENTS):
+            for name in names:
+                if isinstance(value := event.get(name), str | int | float):
+                    number = pl.Float64 if name in SHARES else pl.Int64
+                    found.setdefault(name, pl.String if isinstance(value, str) else number)
     return {name: found.get(name, pl.String) for name in names}
 
 

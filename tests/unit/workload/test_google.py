@@ -1,4 +1,4 @@
-"""Google's cluster traces: events of tasks, made up here in the published columns, become a job for each time that a task ran."""
+"""Google's cluster traces: events of tasks and collections, made up here in the published columns, become a job for each run of a task."""
 
 from __future__ import annotations
 
@@ -128,6 +128,57 @@ def test_instance_events_of_2019_as_json(tmp_path: Path, texts: bool) -> None:
     assert rows(read_workload(tmp_path / "instance_events-000.json.gz")) == JOBS
 
 
+COLLECTIONS: list[dict[str, Any]] = [  # job 6 is not among them
+    {"time": 0, "type": 0, "collection_id": 7, "user": "u+/=", "priority": 200, "parent_collection_id": 0},
+    {"time": 600 * US, "type": 0, "collection_id": 3, "scheduling_class": 2, "collection_type": 0, "priority": 1, "user": "v"},
+    {"time": 601 * US, "type": 3, "collection_id": 3, "user": "w", "collection_name": "n3", "collection_logical_name": "n"},
+    {"time": 800 * US, "type": 5, "collection_id": 3, "alloc_collection_id": 70, "parent_collection_id": 7, "max_per_machine": 1},
+    {"time": 900 * US, "type": 0, "collection_id": 9, "user": "x", "start_after_collection_ids": ["3"], "vertical_scaling": 3},
+]
+
+
+def of_collections(texts: bool) -> str:
+    rows = ({name: str(value) if texts and isinstance(value, int) else value for name, value in row.items()} for row in COLLECTIONS)
+    return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("texts", [True, False])
+def test_collection_events_tell_of_their_tasks(tmp_path: Path, texts: bool, first: bool) -> None:
+    """Before the events of instances or behind them; what an event of a task says counts first."""
+    parts = [of_collections(texts), as_json(EVENTS, texts)]
+    log = read(tmp_path, "".join(parts if first else parts[::-1]))
+    assert rows(log) == JOBS
+    assert log.cleaning == {"alloc instance": 1, **CLEANED, "note: unknown collection": 1}
+    names = ("user", "group", "queue", "job_name", "executable")
+    told = {row[0]: row[1:] for row in log.jobs.select("job_id", *names).rows()}
+    assert told["3-0"] == told["3-0#2"] == told["3-1"] == ("v", "7", "1", "n3", "n")
+    assert told["7-0"] == ("u+/=", None, "1", "7", None) and told["6-0"] == (None, None, "1", "6", None)
+    assert log.ignored == {"reservations": {"jobs": 3}}
+    part = read(tmp_path, "".join(parts), user="v,u+/=")
+    assert set(rows(part)) == {"7-0", "3-0", "3-1", "3-0#2"} and part.cleaning["filtered out"] == 4
+
+
+def test_what_instances_do_not_say_of_themselves_their_collection_says(tmp_path: Path) -> None:
+    bare = [json.loads(line) for line in as_json(EVENTS).splitlines()]
+    bare = [{name: value for name, value in event.items() if name not in ("priority", "scheduling_class")} for event in bare]
+    alloc = {"time": "1", "type": "0", "collection_id": "7", "collection_type": "1"}
+    text = "".join(json.dumps(event) + "\n" for event in bare if event["collection_id"] != "70")
+    log = read(tmp_path, of_collections(True) + text)
+    assert log.jobs["queue"].to_list() == [None, "2", "2", "2", None] and log.ignored["priorities"] == {"jobs": 4, "values": 2}
+    without = text.replace('"collection_type": "0", ', "")
+    assert "7-0" not in rows(read(tmp_path, json.dumps(alloc) + "\n" + without))
+
+
+def test_names_of_collections_in_csv(tmp_path: Path) -> None:
+    header, *lines = of_2019(EVENTS).splitlines()
+    text = "\n".join([f"{header},user,collection_name,alloc_collection_id", *(f"{line},me,job,{k % 2}" for k, line in enumerate(lines))])
+    log = read(tmp_path, text + "\n")
+    assert rows(log) == JOBS and set(log.jobs["user"]) == {"me"} and set(log.jobs["job_name"]) == {"job"}
+    with_collections = f"{text}\n5,0,3,2,1,,,,0,,,\n"
+    assert read(tmp_path, with_collections).cleaning["note: unknown collection"] == 2
+
+
 def test_an_attempt_that_is_not_submitted_again_waits_from_the_end_of_the_last(tmp_path: Path) -> None:
     again: list[Event] = [(10, "SUBMIT", 1, 0, "0.1", "0.1"), (11, "SCHEDULE", 1, 0, "0.1", "0.1"), (20, "EVICT", 1, 0, "0.1", "0.1")]
     again += [(25, "SCHEDULE", 1, 0, "0.1", "0.1"), (31, "FINISH", 1, 0, "0.1", "0.1")]
@@ -193,6 +244,12 @@ WRONG = [
     (f"{EVENT}\n[1]\n", "line 2: is no JSON object: give instance_events, an event a line"),
     ("\n".join([EVENT, EVENT.replace('{"cpus":0.03125}', "5")]), "line 2: resource_request is no object"),
     (JSON.replace('"instance_index"', '"index"'), "no event names its instance_index: of the trace's tables give instance_events"),
+    (JSON.replace('"time"', '"at"'), "line 1: time is ''"),
+    (JSON.replace('"collection_type"', '"kind"').replace('"priority"', '"class"').replace('"type"', '"event"'), "line 1: type is ''"),
+    (of_collections(True), "no event names its instance_index: .* with collection_events behind them if you like, which alone have no"),
+    (JSON + of_collections(True).replace('"600000000"', '"x"'), "line 24: time is 'x': whole microseconds, 0 or more is needed"),
+    (JSON + of_collections(True).replace('"type":"3"', '"type":"30"'), "line 25: type is '30'"),
+    (JSON + of_collections(True)[:-9], "line 27: not valid JSON"),
     (
         JSON.replace('"memory":0.0159', '"memory":1e300')
         .replace('"memory":0.25', '"memory":-5')
