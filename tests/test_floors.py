@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -61,6 +62,11 @@ FOREIGN = {
 ABOVE_THE_API = ("__init__.py", "cli", "studies")
 
 
+@functools.cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def _identity(path: Path) -> str:
     return str(path.relative_to(SOURCE))
 
@@ -69,10 +75,11 @@ def _is_part(name: str) -> bool:
     return (SOURCE / name).is_dir() or (SOURCE / f"{name}.py").exists()
 
 
+@functools.cache
 def _imports(path: Path) -> set[str]:
     """Modules named by any import statement of the file, wherever it stands."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -101,7 +108,7 @@ def _by_position(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def _functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(_tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield f"{_identity(path)}:{node.name}", node
 
@@ -140,7 +147,7 @@ def _given_names(tree: ast.AST) -> Iterator[str]:
 
 
 def test_private_names_stay_in_their_part() -> None:
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
+    trees = {path: _tree(path) for path in MODULES}
     own: dict[str, set[str]] = {}
     for path, tree in trees.items():
         own.setdefault(_part(path), set()).update(filter(_is_private, _given_names(tree)))
@@ -174,7 +181,7 @@ def test_only_one_module_knows_the_compiler(path: Path) -> None:
     known = {name.split(".")[0] for name in _imports(path)}
     allowed = "kernel" in path.parts  # typed containers and intrinsics, never a decorator: see the next assertion
     assert allowed or "numba" not in known, "compile through escala.compile"
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = _tree(path)
     decorators = {
         name
         for node in ast.walk(tree)

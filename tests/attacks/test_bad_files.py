@@ -213,14 +213,19 @@ def test_gzip_bombs(tmp_path: Path, read: Any, monkeypatch: pytest.MonkeyPatch) 
     refused(read, tmp_path / "y.gz", packed + gzip.compress(body), "unpacks to more than 30 times")
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
-@pytest.mark.parametrize("says", ["its size", "that of a small last member", "that of a small first member", "a lie"])
-def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path: Path, says: str) -> None:
-    """In a process of its own: what polars holds is seen by the system alone. Noise that does not shrink makes the limit wide."""
-    path = tmp_path / "bomb.swf.gz"
+@pytest.fixture(scope="module")
+def bomb() -> tuple[bytes, bytes]:
+    """Packed: a log of millions of lines with noise that does not shrink, which makes the limit wide; a hundred lines."""
     lines = "".join(f"{n} {n} -1 10 4 -1 -1 4 60 -1 1 7 3 -1 2 -1 -1 -1\n" for n in range(1, 101)).encode()
     noise = b"".join(b"; " + os.urandom(1000).hex().encode() + b"\n" for _ in range(4000))
-    packed, small = gzip.compress(lines * 96_000 + noise, 1), gzip.compress(lines)
+    return gzip.compress(lines * 96_000 + noise, 1), gzip.compress(lines)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+@pytest.mark.parametrize("says", ["its size", "that of a small last member", "that of a small first member", "a lie"])
+def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path: Path, says: str, bomb: tuple[bytes, bytes]) -> None:
+    """In a process of its own: what polars holds is seen by the system alone."""
+    path, (packed, small) = tmp_path / "bomb.swf.gz", bomb
     whole = {"its size": packed, "that of a small last member": packed + small, "that of a small first member": small + packed}
     path.write_bytes(whole.get(says, packed[:-4] + (1000).to_bytes(4, "little")))
     code = (

@@ -9,13 +9,16 @@ from pathlib import Path
 
 import pytest
 
+FEW = "simulate,convert,save,workload fetch"
+MANY = "simulate,compare,generate,convert,save,report,site import,workload fetch"
+
 
 @pytest.mark.slow
-def test_a_kill_at_any_change_of_a_file_loses_nothing() -> None:
+@pytest.mark.parametrize(("quick", "kills"), [(FEW, 8), pytest.param(MANY, 16, marks=pytest.mark.long)])
+def test_a_kill_at_any_change_of_a_file_loses_nothing(quick: str, kills: int) -> None:
     """In a process of its own: children of a process with threads may hang."""
-    quick = "simulate,compare,generate,convert,save,report,site import,workload fetch"
-    asked = [sys.executable, "-m", "tests.attacks.kills", "--kills", "16", "--seed", "1", "--verbs", quick]
+    asked = [sys.executable, "-m", "tests.attacks.kills", "--kills", str(kills), "--seed", "1", "--verbs", quick]
     done = subprocess.run(asked, capture_output=True, text=True, timeout=600, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout)
-    assert told["held"] == 16 and len(told["tried"]) == 16
+    assert told["held"] == kills and len(told["tried"]) == kills

@@ -153,7 +153,7 @@ def test_generators(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long)])
 def test_an_interrupt_ends_compiled_work_at_once(tmp_path: Path, sent: signal.Signals, status: int) -> None:
     jobs = "".join(f"{n} 0 -1 {50 + n % 977} {1 + n % 97} -1 -1 -1 1000 -1 1 1 -1 -1 -1 -1 -1 -1\n" for n in range(1, 60_001))
     (tmp_path / "crowd.swf").write_text(jobs)

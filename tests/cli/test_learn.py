@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import os
 import re
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 import escala
+from escala.studies import demo
 from escala.studies.lab.days import days_of, split
 from tests.cli.program import Escala, Outcome
 
@@ -180,7 +182,9 @@ def test_only_an_agent_can_be_evaluated(escala_: Escala, week: Path, tmp_path: P
 
 @pytest.mark.slow
 @pytest.mark.learn
-def test_the_demo_does_the_main_job(escala_: Escala, tmp_path: Path) -> None:
+def test_the_demo_does_the_main_job(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On fewer of its weeks."""
+    monkeypatch.setattr(demo, "built_in", functools.partial(demo.built_in, days=35.0))
     out = tmp_path / "demo"
     shown = escala_("demo", "--minutes", "0.05", "--out", out)
     assert shown.status == 0, shown.err
@@ -198,7 +202,7 @@ def test_the_demo_does_the_main_job(escala_: Escala, tmp_path: Path) -> None:
     found = json.loads((out / "frontier.json").read_text())
     assert "saf + trained agent" in found["pairs"] and len(found["pairs"]) == 29
     trained = json.loads((out / "agent" / "manifest.json").read_text())
-    assert trained["workload"]["days"] < 60, "on the days before the later weeks"
+    assert trained["workload"]["days"] < 30, "on the days before the later weeks"
     assert escala.load_agent(out / "agent").env_id == ENVIRONMENT
     assert escala_("report", out / "agent", "--out", tmp_path / "agent.html").status == 0
     several = escala_("report", out, "--out", tmp_path / "again.html")

@@ -50,8 +50,8 @@ def _told(escala_: Escala, *arguments: object) -> Any:
 def test_a_gif_of_every_environment(name: str, escala_: Escala, days: Path, tmp_path: Path) -> None:
     files = [tmp_path / "a.gif", tmp_path / "b.gif"]
     for path in files:
-        told = _told(escala_, name, *_with_log(name, days), "--out", path, "--steps", "40", "--fps", "5", "--seed", "3")
-    assert told["environment"] == name and 0 < told["steps"] <= 40 and told["return"] != 0
+        told = _told(escala_, name, *_with_log(name, days), "--out", path, "--steps", "20", "--fps", "5", "--seed", "3")
+    assert told["environment"] == name and 0 < told["steps"] <= 20 and told["return"] != 0
     assert files[0].read_bytes() == files[1].read_bytes(), "the same seed gives the same file"
     with Image.open(files[0]) as gif:
         times, seen = [], set()

@@ -48,7 +48,7 @@ def test_parallel_face(shape: dict[str, Any]) -> None:
         parallel_seed_test(make, num_cycles=100)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_performance_benchmark() -> None:
     with contextlib.redirect_stdout(io.StringIO()) as told:
         performance_benchmark(multi.slots(lists=8))

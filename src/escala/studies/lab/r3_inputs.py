@@ -112,6 +112,7 @@ def _quiet(part: list[Workload]) -> tuple[Workload, ...]:
     return tuple(day for day in part if len(day) <= BUSY)
 
 
+@lru_cache(maxsize=1)
 def author_days(traces: Path) -> Days:
     """The author's days of a cluster of 14 nodes x 12 cores, with his own training and test days; the last fifth of the training days,
     by the number in their names, is for validation."""
