@@ -40,11 +40,14 @@ def asked(log: Path, weeks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     return lambda verb: (verb, logs.get(verb, log.name), *VERBS[verb], *(("--promise", PROMISE) if verb == "tune" else ()))
 
 
+MARKED = [pytest.param(verb, marks=pytest.mark.long) if verb == "tune" else verb for verb in VERBS]
+
+
 def _submitted(slurm: Path) -> int:
     return sum(line.startswith("sbatch ") for line in (slurm / "calls").read_text().splitlines())
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", MARKED)
 def test_what_is_written_is_that_of_local(verb: str, asked: Any, escala_: Escala, slurm: Path, tmp_path: Path) -> None:
     (page,) = re.findall(r"^escala compare .*--on (slurm\S+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     for on in ("local:1", page.replace("tasks=16", "tasks=3")):
@@ -159,7 +162,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(
 
 @pytest.mark.slurm
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", [pytest.param(verb, marks=pytest.mark.long) if verb == "tune" else verb for verb in VERBS])
+@pytest.mark.parametrize("verb", MARKED)
 def test_beside_a_real_slurm(verb: str, asked: Any, escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with lab(tmp_path / "lab", nodes=2, cpus=2) as real:
         monkeypatch.setenv("SLURM_CONF", real.environment["SLURM_CONF"])

@@ -17,6 +17,7 @@ import torch
 
 import escala
 from escala.agents import against_sjf, checkpoint
+from escala.agents.imitation import team_teaching
 from escala.agents.team import load_team
 from escala.agents.training.team import train as team_train
 from escala.agents.training.team import validation
@@ -152,7 +153,8 @@ def test_a_judge_tells_how_a_team_does_against_sjf_load_by_load(monkeypatch: pyt
 
 @pytest.mark.slow
 @pytest.mark.learn
-def test_a_taught_team_plays_like_its_teacher_and_the_same_in_the_simulation(tmp_path: Path) -> None:
+def test_a_taught_team_plays_like_its_teacher_and_the_same_in_the_simulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(team_teaching, "OF_RULE", team_teaching.Manner(64, 400, 0.0))
     team = train_team(mode="turns", agents=2, load=0.8, seed=1, **SMALL)
     team.save(tmp_path)
     loaded = load_team(tmp_path)

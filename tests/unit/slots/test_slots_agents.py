@@ -66,7 +66,8 @@ def test_empty_slots_count_as_the_formula_says() -> None:
 @pytest.mark.parametrize("preset", [pytest.param("taught", marks=pytest.mark.long), "taught-reserve"])
 def test_taught_agent_in_the_environment_and_in_the_simulation(tmp_path: Path, preset: str) -> None:
     fresh = options_of({"load": 1.0, "lists": 6, "lists_seed": 2}).job_lists()
-    agent = escala.train("escala/Slots-v0", steps=1, preset=preset, seed=0, teacher=[(3, 4, 0)], **LISTS)
+    teacher = {"hold-back": [(3, 4, 0)], "updates": [1500]}
+    agent = escala.train("escala/Slots-v0", steps=1, preset=preset, seed=0, teacher=teacher, **LISTS)
     shape = {"skip": "forced", "placement": agent.env_options["placement"]}
     agent.save(tmp_path)
     agent = escala.load_agent(tmp_path)
