@@ -26,8 +26,8 @@ WORKERS ?= 2
 # Left out of the smoke subset: digests, pages, studies, solvers, and every shared log.
 NOT_SMOKE := digests docs unit/report unit/studies unit/optimum unit/multi unit/workload/test_traces.py
 # The compiled code, with every array access checked: worlds and inputs made for it. `make fuzz` runs the others that touch it as well.
-BOUNDED ?= laws memory oracle unit/multi unit/prediction/test_features.py unit/workload/test_mutated_logs.py
-BOUNDED_TOO := golden contracts unit/kernel unit/envs unit/slots unit/policies unit/optimum unit/prediction/test_trees.py unit/test_predictors.py \
+BOUNDED ?= laws/test_slurm_*.py memory oracle unit/multi unit/prediction/test_features.py unit/workload/test_mutated_logs.py
+BOUNDED_TOO := laws golden contracts unit/kernel unit/envs unit/slots unit/policies unit/optimum unit/prediction/test_trees.py unit/test_predictors.py \
 	unit/workload/test_swf.py
 WORLDS ?= 10000
 OUT ?= demo-out

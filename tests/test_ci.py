@@ -33,7 +33,7 @@ def test_bounds_are_checked_of_every_part_that_is_compiled() -> None:
     """By the tests that run what its compiled code writes."""
     run_by = {
         "kernel": "tests/oracle",
-        "kernel/slurm": "tests/laws",
+        "kernel/slurm": "tests/laws/test_slurm_*.py",
         "envs/core": "tests/memory",
         "envs/rjms": "tests/memory",
         "envs/slots": "tests/memory",

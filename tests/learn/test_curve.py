@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -29,23 +30,37 @@ def small(env_id: str = OFF_RESERVATION, **more: Any) -> Agent:
     return train(env_id, days()[:2], "orion", **SMALL, **more)
 
 
+def _look(patch: pytest.MonkeyPatch) -> None:
+    """As in a long training: every tenth is affordable."""
+    patch.setattr(watch, "LEAST_S", 0.0)
+    patch.setattr(watch, "SHARE", 1e9)
+
+
 @pytest.fixture
 def looking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a long training: every tenth is affordable."""
-    monkeypatch.setattr(watch, "LEAST_S", 0.0)
-    monkeypatch.setattr(watch, "SHARE", 1e9)
+    _look(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Agent, Path]:
+    """A watched training that nothing interrupts, and its folder."""
+    folder = tmp_path_factory.mktemp("curve") / "agent"
+    with pytest.MonkeyPatch.context() as patch:
+        _look(patch)
+        return small(out=folder), folder
 
 
 @pytest.mark.parametrize("env_id", [OFF_RESERVATION, SCHEDULING])
-def test_a_curve_moves_no_weight(env_id: str, looking: None, tmp_path: Path) -> None:
-    watched, plain = small(env_id, out=tmp_path / "agent"), small(env_id, curve=False)
+def test_a_curve_moves_no_weight(env_id: str, looking: None, whole: tuple[Agent, Path], tmp_path: Path) -> None:
+    watched, folder = whole if env_id == OFF_RESERVATION else (small(env_id, out=tmp_path / "agent"), tmp_path / "agent")
+    plain = small(env_id, curve=False)
     assert equal(watched, plain)
     assert plain.curve is None and watched.curve is not None
     steps = watched.curve.filter(pl.col("policy") == "agent")["step"].to_list()
     assert len(steps) >= 8 and steps == sorted(set(steps)) and steps[-1] == watched.manifest["steps_done"]
-    loaded = load_agent(tmp_path / "agent").curve
+    loaded = load_agent(folder).curve
     assert loaded is not None and loaded.equals(watched.curve)
-    (drawn,) = training_of(tmp_path / "agent")
+    (drawn,) = training_of(folder)
     assert drawn.points.height == len(steps)
     held = (*reference_returns.SHUTDOWNS, "hold:0.25:uncapped", "hold:0.475:uncapped")
     assert list(drawn.levels) == list(reference_returns.SCHEDULERS if env_id == SCHEDULING else held)
@@ -61,7 +76,9 @@ class Killed(BaseException):
     """Stands for a kill: nothing in Escala catches it."""
 
 
-def test_a_resumed_training_keeps_its_curve(looking: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resumed_training_keeps_its_curve(
+    looking: None, whole: tuple[Agent, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(checkpoint, "EVERY_S", 0.0)
 
     def kill(share: float) -> None:
@@ -70,10 +87,10 @@ def test_a_resumed_training_keeps_its_curve(looking: None, tmp_path: Path, monke
 
     with pytest.raises(Killed):
         small(out=tmp_path / "agent", progress=kill)
-    resumed, whole = small(out=tmp_path / "agent", resume=True), small(curve=True)
-    assert resumed.curve is not None and whole.curve is not None
-    assert resumed.curve.equals(whole.curve)
-    assert resumed.manifest["returns"] == whole.manifest["returns"]
+    resumed, (one, _) = small(out=tmp_path / "agent", resume=True), whole
+    assert resumed.curve is not None and one.curve is not None
+    assert resumed.curve.equals(one.curve)
+    assert resumed.manifest["returns"] == one.manifest["returns"]
 
 
 def test_a_training_tells_what_it_earned_in_any_environment() -> None:
@@ -158,10 +175,10 @@ def test_looks_take_a_small_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -
     assert len(looks) == 3 and looks[0] == 10
 
 
-def test_the_page_of_an_agent_shows_its_curve(looking: None, tmp_path: Path) -> None:
+def test_the_page_of_an_agent_shows_its_curve(whole: tuple[Agent, Path], tmp_path: Path) -> None:
     from escala.cli.pages import report
 
-    small(out=tmp_path / "agent")
+    shutil.copytree(whole[1], tmp_path / "agent")
     report([tmp_path / "agent"])
     page = (tmp_path / "agent" / "report.html").read_text(encoding="utf-8")
     assert "<h2>Learning curve</h2>" in page and "hold:0.25" in page and "Decisions in training" in page and "The agent" in page

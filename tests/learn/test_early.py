@@ -26,8 +26,15 @@ def small(env_id: str = OFF_RESERVATION, **more: Any) -> Agent:
     return train(env_id, days()[:3], "orion", **{**SMALL, "validation": days()[3:5], **more})
 
 
-def test_the_weights_that_do_best_on_the_validation_days_are_kept(tmp_path: Path) -> None:
-    agent = small(out=tmp_path / "agent")
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Agent, Path]:
+    """A training that nothing interrupts, and its folder."""
+    folder = tmp_path_factory.mktemp("early") / "agent"
+    return small(out=folder), folder
+
+
+def test_the_weights_that_do_best_on_the_validation_days_are_kept(whole: tuple[Agent, Path]) -> None:
+    agent, folder = whole
     points = agent.manifest["validation"]
     assert [step for step, _ in points] == sorted({step for step, _ in points}) and points[-1][0] == agent.manifest["steps_done"]
     assert 4 <= len(points) <= LOOKS + 1
@@ -35,7 +42,7 @@ def test_the_weights_that_do_best_on_the_validation_days_are_kept(tmp_path: Path
     random = np.random.default_rng(0)
     again = mean_return(batch, lambda turn: agent.act(turn.observation, turn.mask, random), math.inf)
     assert again == max(value for _, value in points)
-    assert equal(load_agent(tmp_path / "agent"), agent) and agent.manifest["validation_days"]["days"] == 2
+    assert equal(load_agent(folder), agent) and agent.manifest["validation_days"]["days"] == 2
 
 
 @pytest.mark.parametrize("env_id", [OFF_RESERVATION, SCHEDULING])
@@ -45,7 +52,7 @@ def test_looking_moves_no_weight(env_id: str, monkeypatch: pytest.MonkeyPatch) -
     assert equal(small(env_id), plain)
 
 
-def test_a_resumed_training_keeps_what_it_saw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resumed_training_keeps_what_it_saw(whole: tuple[Agent, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Killed(BaseException):
         pass
 
@@ -53,7 +60,6 @@ def test_a_resumed_training_keeps_what_it_saw(tmp_path: Path, monkeypatch: pytes
         if share > 0.6:
             raise Killed
 
-    whole = small()
     monkeypatch.setattr(checkpoint, "EVERY_S", 0.0)
     with pytest.raises(Killed):
         small(out=tmp_path / "agent", progress=kill)
@@ -62,7 +68,7 @@ def test_a_resumed_training_keeps_what_it_saw(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(EscalaError, match="validation_days"):
         small(out=tmp_path / "agent", resume=True, validation=None)
     resumed = small(out=tmp_path / "agent", resume=True)
-    assert resumed.manifest["validation"] == whole.manifest["validation"] and equal(resumed, whole)
+    assert resumed.manifest["validation"] == whole[0].manifest["validation"] and equal(resumed, whole[0])
 
 
 def test_training_stops_when_nothing_becomes_better(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -220,7 +220,7 @@ def test_two_orders_and_linear_scores_start_the_same(scheduler: str, kind: Calla
     rng = random.Random(zlib.crc32(f"{scheduler.replace(str(FILES), '')} {kind.__name__}".encode()))
     compare(scheduler, drawn(rng, kind, number=250))
     compare(scheduler, drawn(rng, kind, number=250), GUARD_S)
-    compare(scheduler, drawn(rng, kind, (0, 3, 8, 21), 750))
+    compare(scheduler, drawn(rng, kind, (0, 3, 8, 21), 500))
 
 
 @pytest.mark.parametrize("scheduler", sorted(GUARDED - {*CONSERVATIVE, "random"}))
