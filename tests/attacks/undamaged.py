@@ -56,7 +56,7 @@ EVENTS = """{"time":"600000000","type":0,"collection_id":"7","instance_index":"1
 """
 COLLECTIONS = (
     EVENTS
-    + """{"time":"599000000","type":"0","collection_id":"7","collection_type":"0","priority":"103","user":"u","parent_collection_id":"6",\
+    + """{"time":"599000000","type":0,"collection_id":"7","collection_type":"0","priority":"103","user":"u","parent_collection_id":"6",\
 "collection_name":"n1","collection_logical_name":"n","alloc_collection_id":"8","start_after_collection_ids":["5"],"max_per_machine":1}
 {"time":"700000000","type":6,"collection_id":"7","user":"u","collection_name":"n1","missing_type":null,"scheduler":"1"}
 """

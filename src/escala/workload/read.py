@@ -9,6 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
+import polars as pl
+
 from escala.errors import EscalaError, quoted
 from escala.forks import check_fork
 from escala.reading import HEAD_BYTES, file_name, first_data, guarded, read_head
@@ -79,19 +81,12 @@ def read_workload(
     if not isinstance(path, str | os.PathLike):
         raise EscalaError(f"a workload is a Workload or the path of a log, not {type(path).__name__}: give one of these")
     where = Path(path)
-    given = {"columns": columns, "units": units, "unit": unit, "select": select, "speed": speed, "cores": cores, "submission": submission}
-    options = {option: value for option, value in given.items() if value is not None}
-    part = {"partition": partition, "user": user, "account": account, "since": since, "until": until}
+    options = _given(columns=columns, units=units, unit=unit, select=select, speed=speed, cores=cores, submission=submission)
     with guarded(where, "a log of jobs"):
         kind = chosen_kind(where, format, columns, options)
-        keep = Filters(**part)  # type: ignore[arg-type]
+        keep = Filters(partition=partition, user=user, account=account, since=since, until=until)
         found = noted_size(READERS[kind](where, {**options, "keep": keep, **({"shapes": True} if shapes and kind in SHAPED else {})}))
-        kept, counts, firsts = clean(found.frame, rules or CleaningRules())
-        counts, firsts = {**keep.counts, **found.counts, **counts}, {**found.firsts, **firsts}
-        if strict:
-            refuse_touched(where, counts, firsts, rules)
-        if kept.is_empty():
-            raise nothing_left(where, remarks(counts, firsts, rules))
+        kept, counts, firsts = _cleaned(where, found, keep, rules, strict)
         beside = _beside(rules, shift, name, max_cores, shapes or None)
         workload = Workload.from_jobs(
             kept.drop(said_nothing(kept)),
@@ -104,6 +99,19 @@ def read_workload(
             read_as={"path": os.path.abspath(where), "format": kind, **options, **keep.given, **beside},
         )
         return _placed(workload, found, shift)
+
+
+def _cleaned(
+    where: Path, found: Found, keep: Filters, rules: CleaningRules | None, strict: bool
+) -> tuple[pl.DataFrame, dict[str, int], dict[str, str]]:
+    """The jobs that are kept, what was done to others, the first job of each kind. EscalaError where none is left, or `strict` forbids."""
+    kept, counts, firsts = clean(found.frame, rules or CleaningRules())
+    counts, firsts = {**keep.counts, **found.counts, **counts}, {**found.firsts, **firsts}
+    if strict:
+        refuse_touched(where, counts, firsts, rules)
+    if kept.is_empty():
+        raise nothing_left(where, remarks(counts, firsts, rules))
+    return kept, counts, firsts
 
 
 def nothing_left(where: Path, reasons: list[str]) -> EscalaError:
@@ -147,8 +155,12 @@ def _beside(
     rules: CleaningRules | None, shift: bool | None, name: str | None, max_cores: int | None, shapes: bool | None
 ) -> dict[str, Any]:
     """The other options, where they were given."""
-    given = {"rules": None if rules is None else asdict(rules), "shift": shift, "name": name, "max_cores": max_cores, "shapes": shapes}
-    return {option: value for option, value in given.items() if value is not None}
+    return _given(rules=None if rules is None else asdict(rules), shift=shift, name=name, max_cores=max_cores, shapes=shapes)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Those that are."""
+    return {option: value for option, value in options.items() if value is not None}
 
 
 def refuse_touched(path: Path, counts: Mapping[str, int], firsts: Mapping[str, str], rules: CleaningRules | None) -> None:
