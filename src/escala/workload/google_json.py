@@ -85,7 +85,7 @@ def _events(data: bytes, path: Path, begin: int = 0) -> Iterator[tuple[str, dict
 def _kinds(data: bytes, path: Path, names: Sequence[str]) -> Kinds:
     """What the fields are, by the first event that has them: a text, or a number."""
     found: dict[str, Any] = {}
-    for begin in {data.rfind(b"\n", 0, max(data.find(mark), 0)) + 1 for mark in FIRST_OF}:
+    for begin in sorted({data.rfind(b"\n", 0, max(data.find(mark), 0)) + 1 for mark in FIRST_OF}):
         for _, event in itertools.islice(_events(data, path, begin), FIRST_EVENTS):
             for name in names:
                 if isinstance(value := event.get(name), str | int | float):
