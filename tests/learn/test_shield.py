@@ -43,8 +43,8 @@ def test_a_bad_agent_does_much_better_behind_it(log: escala.Workload, unlearnt: 
     assert _slowdown(behind) < 1.5 * _slowdown(easy)
     counts = behind.manifest["counts"]
     assert 0 < counts["overruled"] < counts["unlike"] < counts["choices"]
-    again = escala.simulate(log, "32x1", shielded(unlearnt, seed=1))
-    assert again.jobs.equals(behind.jobs) and again.manifest["counts"] == counts
+    first, again = (escala.simulate(log.head(60), "32x1", shielded(unlearnt, seed=1)) for _ in range(2))
+    assert again.jobs.equals(first.jobs) and again.manifest["counts"] == first.manifest["counts"]
 
 
 def test_a_margin_that_allows_all_changes_nothing(log: escala.Workload, unlearnt: escala.Agent) -> None:

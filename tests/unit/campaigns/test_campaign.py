@@ -130,10 +130,11 @@ escala.campaign(spec, out, "local:1")
 """A campaign that ends by SIGKILL at the at-th line of its journal, before it or in the middle of it."""
 
 
-def test_a_kill_at_any_line_changes_no_table(spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("lines", [((0, True), (7, False), (14, True)), pytest.param(((1, False), (2, True)), marks=pytest.mark.long)])
+def test_a_kill_at_any_line_changes_no_table(lines: Any, spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = _counted(monkeypatch)
     escala.campaign(spec, tmp_path / "whole", "local:1")
-    for at, torn in ((0, True), (1, False), (2, True), (7, False), (14, True)):
+    for at, torn in lines:
         out = tmp_path / f"killed-{at}"
         given = json.dumps([spec, str(out), at, torn])
         assert subprocess.run([sys.executable, "-c", KILLED, given], timeout=60).returncode == -signal.SIGKILL

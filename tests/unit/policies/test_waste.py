@@ -49,7 +49,7 @@ def assert_below(result: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("logs", [40, pytest.param(150, marks=pytest.mark.long)])
+@pytest.mark.parametrize("logs", [24, pytest.param(150, marks=pytest.mark.long)])
 def test_no_simulated_pair_within_the_limit_is_below_the_bound(logs: int) -> None:
     """Random small clusters that share nodes or not, R3's switching times and others."""
     rng = np.random.default_rng(61)

@@ -154,7 +154,9 @@ def test_a_log_in_any_order_is_sorted(name: str, tmp_path: Path) -> None:
         {"partition": "0,2", "since": _date(BEGIN + 3000), "until": BEGIN + 15000.0},
     ],
 )
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize(
+    "name", ["log.swf", "accounting", *(pytest.param(one, marks=pytest.mark.long) for one in ("log.csv", "sacct.txt"))]
+)
 def test_parts_of_a_log(name: str, part: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / name).write_text(FORMS[name](_jobs(4)))
     if name != "log.swf":

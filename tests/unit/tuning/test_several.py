@@ -36,9 +36,9 @@ def _log(seed: int, gap_s: float, weeks: float = 6.0, long_s: float = 7200.0) ->
 
 
 @functools.cache
-def _logs(weeks: float = 6.0) -> tuple[tuple[Workload, str], ...]:
+def _logs(weeks: float = 6.0, gap_s: float = 1150.0) -> tuple[tuple[Workload, str], ...]:
     """Two logs of one name, the second with longer jobs, so that the best rules differ."""
-    return tuple(zip((_log(0, 1150.0, weeks), _log(5, 5000.0, weeks, 30_000.0)), MACHINES, strict=True))
+    return tuple(zip((_log(0, gap_s, weeks), _log(5, 5000.0, weeks, 30_000.0)), MACHINES, strict=True))
 
 
 @functools.cache
@@ -76,7 +76,7 @@ def test_each_log_is_judged_in_one_replay_of_the_whole_log() -> None:
 
 
 def test_later_weeks_change_nothing_that_is_chosen() -> None:
-    (first, machine), second = _logs(16.0)
+    (first, machine), second = _logs(16.0, 1500.0)
     options: dict[str, Any] = {"promise": "longest-wait<=100*easy", "predictors": ["last2"], "searches": 0}
     found = tune_several([(first, machine), second], **options)
     other = first.jobs.with_columns(runtime_s=pl.when(pl.col("submit_s") >= split_of(first, "60%").at_s).then(77.0).otherwise("runtime_s"))
@@ -87,7 +87,7 @@ def test_later_weeks_change_nothing_that_is_chosen() -> None:
 
 
 def test_weights_are_searched_on_the_pasts_of_all_logs(tmp_path: Path) -> None:
-    logs = [(log.with_jobs(log.jobs.filter(pl.col("cores") > 1)), machine) for log, machine in _logs(14.0)]
+    logs = [(log.with_jobs(log.jobs.filter(pl.col("cores") > 1)), machine) for log, machine in _logs(14.0, 1500.0)]
     found = tune_several(logs, promise="longest-wait<=100*easy", predictors=["model"], scores=[], searches=1)
     assert found.without == "No model of run times was fitted: it is of one log, and the policy of several."
     step = next(step for step in found.steps if step.part == "weights")
