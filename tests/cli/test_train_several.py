@@ -16,7 +16,7 @@ OFF = "escala/OffReservation-v0"
 def test_the_verb(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert escala_("workload", "generate", "grid5000", "cluster=orion", "days=4", "--seed", "3", "--out", "m.swf").status == 0
-    words = ["train", OFF, "--workload", "m.swf", "--platform", "orion", "--days", "3", "--validation", "1", "--steps", "600"]
+    words = ["train", OFF, "--workload", "m.swf", "--platform", "orion", "--days", "3", "--validation", "1", "--steps", "300"]
     told = escala_(*words, "--seeds", "1,2", "--on", "local:1", "--out", "agents")
     assert told.status == 0, told.err
     assert "tuned-seed-1" in told.out and "2 agents saved in agents" in told.out and "judged on the 1 days of --validation" in told.out

@@ -25,7 +25,7 @@ HOW: dict[str, Any] = {"num_envs": 4, "learn": {"n_steps": 16, "batch_size": 64}
 
 
 def _several(out: Path, on: str = "local:1", **more: Any) -> pl.DataFrame:
-    given: dict[str, Any] = {"presets": ["tuned", "printed"], "seeds": [1, 2], "judged": days()[4:5]}
+    given: dict[str, Any] = {"presets": ["tuned", "printed"], "seeds": [1, 2], "judged": days()[5:]}
     return trials.trials(OFF, days()[:4], "orion", out=out, on=on, **{**given, **HOW, **more})
 
 
@@ -47,7 +47,7 @@ def test_each_is_the_agent_of_a_training_alone_judged_as_evaluate_judges(here: t
     alone = train(OFF, days()[:4], "orion", preset="printed", seed=2, **HOW)
     assert equal(load_agent(out / "printed-seed-2"), alone)
     sampled = alone.manifest["sampled"]
-    played = evaluate(alone, days()[4:5], "orion", runs=4 if sampled else 1, argmax=not sampled)
+    played = evaluate(alone, days()[5:], "orion", runs=4 if sampled else 1, argmax=not sampled)
     own = played.filter(policy="agent" if sampled else "agent (argmax)")
     for name in trials.JUDGED:
         assert table[name][3] == pytest.approx(np.mean(own[name].to_numpy()), rel=1e-12)

@@ -52,13 +52,13 @@ def test_weeks_are_judged_in_one_replay(log: escala.Workload, agent: escala.Agen
 
 def test_the_guard_of_training_holds_in_the_replay(log: escala.Workload) -> None:
     """An agent that has learnt nothing, with a guard of an hour: no job waits longer than under FCFS with EASY by more than that."""
-    unlearnt = escala.train("escala/Scheduling-v0", log.head(300), "16x1", preset="queue", steps=1, seed=3, guard_s=3600.0)
-    first = log.head(350)
+    unlearnt = escala.train("escala/Scheduling-v0", log.head(200), "16x1", preset="queue", steps=1, seed=3, guard_s=3600.0)
+    first = log.head(250)
     guarded = escala.simulate(first, "16x1", unlearnt.policy(seed=2)).jobs["wait_s"].to_numpy()
     free = escala.simulate(
         first,
         "16x1",
-        escala.train("escala/Scheduling-v0", log.head(300), "16x1", preset="queue", steps=1, seed=3, guard_s=0.0).policy(seed=2),
+        escala.train("escala/Scheduling-v0", log.head(200), "16x1", preset="queue", steps=1, seed=3, guard_s=0.0).policy(seed=2),
     )
     assert guarded.max() < free.jobs["wait_s"].max()
 
