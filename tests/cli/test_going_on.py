@@ -88,7 +88,8 @@ def test_the_demo_goes_on_with_all_that_it_finished(escala_: Escala, tmp_path: P
     pytest.importorskip("stable_baselines3")
     joint, replays = import_module("escala.tuning.joint"), import_module("escala.tuning.replays")
     weeks, begun = tmp_path / "weeks.swf", list[str]()
-    escala.workload.write_swf(escala.workload.generate.grid5000(cluster="orion", days=24, seed=2), weeks)
+    drawn = escala.workload.generate.grid5000(cluster="orion", days=24, seed=2)
+    escala.workload.write_swf(drawn.with_jobs(drawn.jobs.gather_every(3)), weeks)
     verb = ["demo", "--workload", weeks, "--platform", "orion", "--minutes", "0.01", "--out", tmp_path / "out"]
     monkeypatch.setattr(joint, "simulate", interrupted(joint.simulate, 6, begun))
     stopped = escala_(*verb)

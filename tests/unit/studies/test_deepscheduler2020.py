@@ -17,7 +17,7 @@ from escala.studies.deepscheduler2020 import report
 from escala.studies.lab.claims import read_rows
 from tests.unit.envs.days import workload
 
-TINY = replace(study.SCALES["smoke"], inputs=("orion",), most=4, days_each=4, other_days_each=4)
+TINY = replace(study.SCALES["smoke"], inputs=("orion",), most=2, days_each=2, other_days_each=2)
 
 
 @pytest.mark.slow
