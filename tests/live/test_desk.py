@@ -160,6 +160,11 @@ def test_files(tmp_path: Path) -> None:
         ({"jobs__state": ["running", None, "queued"]}, "jobs.state[1] is None: give one of queued, given, running"),
         ({"jobs__cores": np.array(2)}, "a column of jobs is an array without dimensions: give a list"),
         ({"jobs__cores": np.ones((3, 2), int)}, "jobs.cores holds no plain numbers: give a list of them"),
+        ({"jobs__cores": {2, 4, 1}}, "give a list"),
+        ({"jobs__cores": set()}, "give a list"),
+        ({"jobs__single_node": np.zeros((3, 1), bool)}, "jobs.single_node is no plain list"),
+        ({"jobs__user": ["u", None, 5]}, "jobs.user[2] is 5: give a text, or null"),
+        ({"jobs": None}, "jobs is None: give its columns"),
         ({"jobs__submit_s": "10"}, "jobs.submit_s is '10': give a list"),
         ({"jobs__submit_s": [10.0, 20.0, 1001.0]}, "jobs.submit_s[2] is 1001.0: it is later than now_s"),
         ({"jobs__walltime_s": [3600.0, 600.0, None]}, "jobs.walltime_s[2] is None: give seconds"),
@@ -184,6 +189,25 @@ def test_bad_snapshots_are_refused_in_one_line(changes: dict[str, Any], words: s
     with pytest.raises(escala.EscalaError) as caught:
         Snapshot.from_plain(_told(**changes))
     assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_switch_that_is_late_is_late_in_its_json_too() -> None:
+    """It is not taken for one whose end nobody tells."""
+    told = _told(
+        nodes__power=["on", "on", "switching_on", "off"], nodes__switch_end_s=[None, None, 900.0, None], nodes__idle_since_s=[None] * 4
+    )
+    snapshot = Snapshot.from_plain(told)
+    again = Snapshot.from_json(snapshot.to_json())
+    assert snapshot.nodes["done"].tolist() == [-1, -1, 900_000_000, -1] and again.nodes.tobytes() == snapshot.nodes.tobytes()
+    untold = Snapshot.from_plain(_told(nodes__power=["on", "on", "switching_on", "off"], nodes__idle_since_s=[None] * 4))
+    assert Snapshot.from_json(untold.to_json()).nodes.tobytes() == untold.nodes.tobytes() and untold.survey.untold == 1
+    desk = [Desk(_platform(), "conservative", "timeout:300", rebuild=True) for _ in range(2)]
+    assert desk[0].decide(snapshot) == desk[1].decide(again)
+
+
+def test_names_may_be_texts_of_any_kind() -> None:
+    names = [*np.array(["u", "v"]), None]
+    assert Snapshot.from_plain(_told(jobs__user=names)).users == ["u", "v", None]
 
 
 def test_lists_and_arrays_of_any_kind_say_the_same() -> None:

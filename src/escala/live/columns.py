@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,6 +31,8 @@ class Columns:
 
     def __init__(self, name: str, columns: Mapping[str, Any]) -> None:
         self.name, self.columns = name, columns
+        if not isinstance(columns, Mapping):
+            raise EscalaError(f"snapshot: {name} is {quoted(columns)}: give its columns, name -> list")
         if not PLAIN.issuperset(map(type, columns.values())):
             self._refuse_kinds()
         try:
@@ -43,7 +45,7 @@ class Columns:
 
     def _refuse_kinds(self) -> None:
         for column, values in self.columns.items():
-            if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+            if isinstance(values, str | bytes) or not (isinstance(values, Sequence) or hasattr(values, "__array__")):
                 raise EscalaError(f"snapshot: {self.name}.{column} is {quoted(values)}: give a list")
 
     def _refuse_lengths(self) -> None:
@@ -56,14 +58,15 @@ class Columns:
     def known(self, names: Collection[str], prefix: str = "") -> None:
         """EscalaError for a column that is none."""
         for column in self.columns:
-            if column not in names and not (prefix and column.startswith(prefix)):
-                raise EscalaError(f"snapshot: {self.name}.{column} is no column: {nearest(column, names)}there are {', '.join(names)}")
+            if column not in names and not (prefix and str(column).startswith(prefix)):
+                near = nearest(str(column), names)
+                raise EscalaError(f"snapshot: {self.name}.{column} is no column: {near}there are {', '.join(names)}")
 
     def refuse(self, wrong: NDArray[np.bool_], column: str, why: str) -> None:
         """EscalaError for the first entry that is wrong."""
         if wrong.any():
             k = int(wrong.argmax())
-            value = self.columns[column][k] if column in self.columns else None
+            value = list(self.columns[column])[k] if column in self.columns else None
             raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(value)}: {why}")
 
     def _needed(self, column: str) -> Any:
@@ -93,8 +96,10 @@ class Columns:
             return [None] * self.length
         found = values.tolist() if isinstance(values, np.ndarray) else list(values)
         if not set(map(type, found)) <= {str, type(None)}:
-            k = next(k for k, value in enumerate(found) if not isinstance(value, str | None))
-            raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(found[k])}: give a text, or null")
+            k = next((k for k, value in enumerate(found) if not isinstance(value, str | None)), None)
+            if k is not None:
+                raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(found[k])}: give a text, or null")
+            return [None if value is None else str(value) for value in found]
         return found
 
     def fill_times(self, out: NDArray[np.float64], column: str, may_lack: bool = False) -> None:
@@ -104,8 +109,8 @@ class Columns:
             return
         values = self._needed(column)
         if not isinstance(values, np.ndarray) and not NUMBERS.issuperset(map(type, values)):
-            k = next(k for k, value in enumerate(values) if type(value) not in NUMBERS)
-            raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(values[k])}: give a number")
+            k, wrong = next((k, value) for k, value in enumerate(values) if type(value) not in NUMBERS)
+            raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(wrong)}: give a number")
         try:
             out[:] = values
         except (TypeError, ValueError, OverflowError):
@@ -132,7 +137,7 @@ class Columns:
             try:
                 out[:] = given
                 return
-            except (OverflowError, ValueError):
+            except (OverflowError, TypeError, ValueError):
                 pass  # what is wrong with it is found below
         values = np.empty(self.length)
         self.fill_times(values, column)
@@ -157,9 +162,12 @@ class Columns:
             out[:] = 0
             return
         if not (isinstance(values, np.ndarray) and values.dtype == bool) and not FLAGS.issuperset(map(type, values)):
-            k = next(k for k, value in enumerate(values) if type(value) is not bool)
-            raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(values[k])}: give true or false")
-        out[:] = values
+            k, wrong = next((k, value) for k, value in enumerate(values) if type(value) is not bool)
+            raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(wrong)}: give true or false")
+        try:
+            out[:] = values
+        except (TypeError, ValueError):
+            raise EscalaError(f"snapshot: {self.name}.{column} is no plain list: give one of true and false") from None
 
     def words(self, column: str, known: Collection[str]) -> str:
         """Its texts, a line feed behind each."""

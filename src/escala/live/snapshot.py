@@ -137,7 +137,7 @@ class Snapshot:
         nodes = {
             "power": [POWERS[code] for code in self.nodes["power"].tolist()],
             "idle_since_s": _seconds(self.nodes["since"], ~on),
-            "switch_end_s": _seconds(self.nodes["done"], ~switching | (self.nodes["done"] <= self.now_us)),
+            "switch_end_s": _seconds(self.nodes["done"], ~switching | (self.nodes["done"] < 0)),
             "gone": (self.nodes["gone"] == 1).tolist(),
         }
         names = {"job": "job", "first": "low", "last": "high", "cores": "per"}

@@ -15,6 +15,7 @@ from escala.bridges.slurm.reader import Reader
 from escala.bridges.slurm.shape import LOOK
 from escala.bridges.slurm.snapshots import layout
 from escala.bridges.slurm.undoing import leased_by, undone
+from escala.errors import EscalaError
 from escala.live import Desk
 from tests.bridges.slurm.fake import EPOCH, FakeJob, FakeSlurm
 from tests.bridges.slurm.shadow import WATTS
@@ -44,8 +45,12 @@ class World:
         hands = Steering(self.mode, at, self.guard, actor, presence)
         desk = Desk(at.platform, self.policies["scheduler"], self.policies["shutdown"])
         self.beside = Beside(reader, desk, at, self.folder, Setting(self.mode, PERIOD), hands)
-        hands.begin(reader.read)
-        self.beside.begin(self.slurm.clock())
+        try:
+            hands.begin(reader.read)
+            self.beside.begin(self.slurm.clock())
+        except EscalaError:
+            self.die()
+            raise
 
     def die(self) -> None:
         self.beside.journal.close()
