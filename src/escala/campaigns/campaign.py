@@ -31,6 +31,7 @@ class Campaign:
     runs: one row a run, in the order of the definition: log, platform, scheduler, shutdown, each option of the definition, seed (null
     where it changes nothing), the figures, knows, error (null for a run that ended well), key. options: the names of those columns.
     power: whose watts, a line for each. done: simulations made now; kept: made before; failed: simulations that failed now, twice.
+    others: kept in the folder too, of another definition or another state of the program; they stay in its journal.
     """
 
     runs: pl.DataFrame
@@ -39,6 +40,7 @@ class Campaign:
     done: int
     kept: int
     failed: int
+    others: int
 
 
 def campaign(
@@ -82,7 +84,8 @@ def campaign(
             with whole_file(folder / name) as aside:
                 frame.write_parquet(aside)
     power = tuple(dict.fromkeys(machine.power_line for machine in asked.platforms if machine.has_energy))
-    return Campaign(table, tuple(asked.options), power, len(left) - len(errors), len(unique) - len(left), len(errors))
+    others = len(kept.found.keys() - unique.keys())
+    return Campaign(table, tuple(asked.options), power, len(left) - len(errors), len(unique) - len(left), len(errors), others)
 
 
 def _by_log(runs: Sequence[Run]) -> list[Run]:

@@ -14,6 +14,7 @@ from escala.writing import claimed, unwritable
 
 FILE = "runs.journal"
 HEAD = b"escala campaign 1\n"
+ANY = b"escala campaign "
 ASIDE = ".part-"
 """How the names of files begin that a killed run has left half-written; their next writer removes them."""
 
@@ -51,6 +52,8 @@ def opened(folder: Path) -> Iterator[Journal]:
             data = path.read_bytes() if path.exists() else b""
             others = [name for name in os.listdir(folder) if name != FILE and not name.startswith(ASIDE)]
             begun = data.startswith(HEAD)
+            if not begun and data.startswith(ANY):
+                raise EscalaError(f"{path}: of another version of Escala: go on with that one, or name another folder")
             if not begun and (others or not HEAD.startswith(data)):
                 raise EscalaError(f"{folder}: holds files that no campaign wrote: name another folder")
             whole = data[: data.rfind(b"\n") + 1]

@@ -84,5 +84,6 @@ def shown(found: Campaign, out: Path) -> list[Any]:
         *sentences(found),
         *(f"failed: {line}" for line in told[:FAILED_SHOWN]),
         *more,
+        *([f"{out}: {found.others:,} kept runs are of another definition or version of Escala: in no table"] if found.others else []),
         f"{found.done:,} simulations made now, {found.kept:,} before; the table: {out / 'runs.parquet'}; the page: {out / PAGE}",
     ]

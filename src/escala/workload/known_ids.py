@@ -1,6 +1,9 @@
-"""The ids of all jobs of a log that comes in pieces, in little memory: whole numbers in a row as one range, 16 bytes for any other."""
+"""The ids of all jobs of a log that comes in pieces, in little memory: a bit for each whole number where they lie close together, whatever
+gaps there are; 8 bytes for a text, 16 for any other number."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
@@ -8,20 +11,28 @@ from numpy.typing import NDArray
 
 Keys = NDArray[np.uint64]
 TEXT = np.uint64(1 << 63)  # above all whole numbers
+LARGEST = 1 << 23
+"""Texts of a table that is merged no more: for a while both are there, and the new one."""
+BITS = 16  # of a number within its block
+CLOSE = 512  # numbers of one block that come at once: as many bytes as in a table, and more of them will come
 
 
 class KnownIds:
-    """Ids that have been, and how often those that came again. Ranges lie in several tables, each at least twice as large as the next: so
-    no range is merged into another table more often than there are tables."""
+    """Ids that have been, and how often those that came again. Texts and ranges lie in several tables, each at least twice as large as the
+    next: so none is merged into another table more often than there are tables."""
 
     def __init__(self) -> None:
+        self._blocks: dict[int, Keys] = {}  # a bit for each number of a block
+        self._texts: list[Keys] = []  # in order
         self._tables: list[tuple[Keys, Keys]] = []  # first and last of ranges, in order
         self._times: dict[str, int] = {}
 
     def earlier(self, ids: pl.Series) -> pl.Series:
         """How often each was there in earlier pieces; it is known from now on."""
         keys = _keys(ids)
-        known = np.zeros(len(keys), bool)
+        known = self._in_blocks(keys)
+        for table in self._texts:
+            known |= table[np.minimum(np.searchsorted(table, keys), len(table) - 1)] == keys
         for first, last in self._tables:
             place = np.searchsorted(first, keys, side="right")
             known |= (place > 0) & (keys <= last[np.maximum(place, 1) - 1])
@@ -33,13 +44,62 @@ class KnownIds:
             past = {name: self._times.get(name, 1) if name in old else 0 for name in again}
             before = np.array([past.get(name, 0) for name in ids.to_list()], np.int64)
             self._times |= {name: past[name] + count for name, count in again.items()}
-        if len(keys):
-            each = np.unique(keys)
+        each = self._into_blocks(np.unique(keys))
+        texts = int(np.searchsorted(each, TEXT))
+        self._note_texts(each[texts:])
+        if texts:
+            each = each[:texts]
             self._tables.append(_joined(each, each))
         while len(self._tables) > 1 and len(self._tables[-2][0]) <= 2 * len(self._tables[-1][0]):
             both = zip(self._tables.pop(), self._tables.pop(), strict=True)
             self._tables.append(_joined(*map(np.concatenate, both)))
         return pl.Series(before)
+
+    def _note_texts(self, each: Keys) -> None:
+        if len(each):
+            self._texts.append(each)
+        while len(self._texts) > 1 and len(self._texts[-2]) <= min(2 * len(self._texts[-1]), LARGEST):
+            both = np.concatenate((self._texts.pop(), self._texts.pop()))
+            both.sort()
+            self._texts.append(both)
+
+    def _in_blocks(self, keys: Keys) -> NDArray[np.bool_]:
+        """Which of these numbers have their bit set?"""
+        known = np.zeros(len(keys), bool)
+        for block, rows in _by_block(keys) if self._blocks else ():
+            if block in self._blocks:
+                word, bit = _places(keys[rows])
+                known[rows] = self._blocks[block][word] >> bit & np.uint64(1) == 1
+        return known
+
+    def _into_blocks(self, each: Keys) -> Keys:
+        """Set the bits of numbers that lie close together, or beside those that do; the others."""
+        left = np.ones(len(each), bool)
+        for block, rows in _by_block(each):
+            if block in self._blocks or len(rows) >= CLOSE:
+                bits = self._blocks.setdefault(block, np.zeros(1 << (BITS - 6), np.uint64))
+                word, bit = _places(each[rows])
+                np.bitwise_or.at(bits, word, np.uint64(1) << bit)
+                left[rows] = False
+        return each[left]
+
+
+def _by_block(keys: Keys) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """The blocks of whole numbers, and where those of each stand."""
+    order = np.argsort(keys, kind="stable")
+    order = order[: int(np.searchsorted(keys[order], TEXT))]
+    block = keys[order] >> np.uint64(BITS)
+    ends = np.append(np.flatnonzero(block[1:] != block[:-1]) + 1, len(block))
+    begin = 0
+    for end in ends.tolist() if len(block) else ():
+        yield int(block[begin]), order[begin:end]
+        begin = end
+
+
+def _places(keys: Keys) -> tuple[Keys, Keys]:
+    """Word and bit of each within its block."""
+    low = keys & np.uint64((1 << BITS) - 1)
+    return low >> np.uint64(6), low & np.uint64(63)
 
 
 def _joined(first: Keys, last: Keys) -> tuple[Keys, Keys]:

@@ -18,6 +18,7 @@ from escala.campaigns import journal, work
 from escala.campaigns.campaign import RUNS, SECONDS
 from escala.campaigns.definition import read_definition
 from escala.campaigns.runs import runs_of
+from escala.cli.campaign import shown
 from escala.engines import pool
 from tests.cli.program import LOG
 
@@ -251,6 +252,25 @@ def test_engines_and_folders_that_are_none(spec: dict[str, Any], tmp_path: Path)
     with pytest.raises(escala.EscalaError, match="holds files that no campaign wrote"):
         escala.campaign(spec, tmp_path / "out", "local:1")
     assert (tmp_path / "out" / journal.FILE).read_text() == "mine too\n"
+
+
+def test_a_folder_of_another_version(spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its runs are not those of today: made anew, counted, and kept in the journal; a journal of another form is refused as it is."""
+    spec = {**spec, "schedulers": ["easy"]}
+    with monkeypatch.context() as then:
+        then.setattr("escala.campaigns.runs.made_by", lambda: "0.0.9 of then")
+        before = escala.campaign(spec, tmp_path / "out", "local:1")
+    now = escala.campaign(spec, tmp_path / "out", "local:1")
+    assert before.others == 0 and (now.done, now.kept, now.others) == (before.done, 0, before.done)
+    assert now.runs.drop("key").equals(before.runs.drop("key"))
+    assert any(
+        f"{now.others} kept runs are of another definition or version" in line for line in shown(now, Path("out")) if isinstance(line, str)
+    )
+    path = tmp_path / "out" / journal.FILE
+    path.write_bytes(later := path.read_bytes().replace(b"escala campaign 1", b"escala campaign 2"))
+    with pytest.raises(escala.EscalaError, match="of another version of Escala"):
+        escala.campaign(spec, tmp_path / "out", "local:1")
+    assert path.read_bytes() == later
 
 
 def test_one_campaign_at_a_time_in_a_folder(spec: dict[str, Any], tmp_path: Path) -> None:

@@ -242,7 +242,20 @@ def test_known_ids_count_as_a_table_of_all_would() -> None:
     ranges = KnownIds()
     for first in range(0, 100_000, 1000):
         ranges.earlier(pl.Series(map(str, range(first, first + 1000))))
-    assert [len(first) for first, _ in ranges._tables] == [1]
+    assert sum(len(first) for first, _ in ranges._tables) + len(ranges._blocks) <= 3
+
+
+def test_ids_with_gaps_take_a_bit_each() -> None:
+    """Every third number of three million, in pieces: a million ids in the 8 kB of each of 46 blocks; far apart, in a table."""
+    known = KnownIds()
+    for first in range(0, 3_000_000, 300_000):
+        ids = pl.Series(range(first + 7, first + 300_007, 3)).cast(pl.String)
+        assert known.earlier(ids).sum() == 0
+    assert not known._tables and sum(bits.nbytes for bits in known._blocks.values()) == 46 * 8192
+    assert known.earlier(pl.Series(["7", "8", "10", "2999998", "3000007"])).to_list() == [1, 0, 1, 1, 0]
+    sparse = KnownIds()
+    sparse.earlier(pl.Series(range(0, 10**9, 10**6)).cast(pl.String))
+    assert not sparse._blocks and len(sparse._tables[0][0]) == 1000
 
 
 def test_few_ids_are_merged_again_with_each_piece() -> None:
@@ -250,7 +263,7 @@ def test_few_ids_are_merged_again_with_each_piece() -> None:
     known = KnownIds()
     for piece in range(200):
         known.earlier(pl.Series([f"j{piece}_{k}" for k in range(100)]))
-        sizes = [len(first) for first, _ in known._tables]
+        sizes = [len(table) for table in known._texts]
         assert sum(sizes) == 100 * (piece + 1) and all(a > 2 * b for a, b in itertools.pairwise(sizes))
 
 
