@@ -19,8 +19,8 @@ ORIGIN = 1_800_000_007.0
 WORLDS = 60
 
 
-def world(seed: int, folder: Path) -> tuple[Any, escala.Workload]:
-    """A site of a few nodes with overlapping partitions, and jobs of all shapes; those that can never run are dropped."""
+def world(seed: int, folder: Path, n: int = 40) -> tuple[Any, escala.Workload]:
+    """A site of a few nodes with overlapping partitions, and n jobs of all shapes, four a minute; those that can never run are dropped."""
     draw = np.random.default_rng([seed, 41])
     groups = [
         f"NodeName=a[1-{draw.integers(1, 5)}] CPUs={draw.integers(1, 9)} RealMemory={draw.integers(2, 9) * 1000} Features=x Weight=2",
@@ -50,12 +50,11 @@ def world(seed: int, folder: Path) -> tuple[Any, escala.Workload]:
             ]
         )
     )
-    n = 40
     picked = draw.choice(["p", "q", "q,p", "r", None], n, p=[0.2, 0.4, 0.2, 0.1, 0.1])
     some = draw.random((5, n))
     run = draw.exponential(120, n).clip(1)
     columns = {
-        "submit_s": np.sort(draw.uniform(0, 600, n)),
+        "submit_s": np.sort(draw.uniform(0, 15 * n, n)),
         "runtime_s": run,
         "walltime_s": run * draw.uniform(0.8, 3, n),
         "tasks": draw.integers(2, 9, n),

@@ -33,6 +33,14 @@ def test_asked_from_outside_as_inside(kind: str, seed: int, tmp_path: Path) -> N
     assert machine.differences() == []
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(4))
+def test_three_hundred_jobs_of_all_shapes(seed: int, tmp_path: Path) -> None:
+    machine = Asked(*test_slurm_laws.world(seed, tmp_path, 300))
+    machine.run(tmp_path)
+    assert machine.differences() == []
+
+
 @pytest.mark.parametrize("seed", range(SEEDS // 2))
 def test_reservations_of_the_site(seed: int, tmp_path: Path) -> None:
     machine = Asked(*with_closed(test_slurm_laws.world(seed, tmp_path), seed, RESERVED))

@@ -15,6 +15,7 @@ from escala.errors import EscalaError, nearest, quoted
 from escala.options import Options, with_options
 from escala.platform import Platform, read_platform
 from escala.policies.compose import scheduler, shutdown
+from escala.policies.plugins import is_plugin
 from escala.policies.rollout_names import rollout_of
 from escala.policies.run import check_power
 from escala.reading import first_twin, read_toml
@@ -212,6 +213,8 @@ def _check(found: Definition) -> None:
     for name in (*found.schedulers, *found.shutdowns):
         if name.startswith(AGENT):
             raise EscalaError(f"{quoted(name)}: a campaign takes no agents: judge them with escala compare or escala evaluate")
+        if is_plugin(name):
+            raise EscalaError(f"{quoted(name)}: a campaign takes no plug-ins: compare them with escala compare")
     for name in found.schedulers:
         if rollout_of(name, 0) is None:
             scheduler(name)

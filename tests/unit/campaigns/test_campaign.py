@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +148,39 @@ def test_a_kill_at_any_line_changes_no_table(lines: Any, spec: dict[str, Any], t
         assert sorted(path.name for path in out.iterdir()) == ["runs.journal", "runs.parquet", "seconds.parquet"]
 
 
+@pytest.mark.long
+def test_twenty_kills_at_random_moments_of_two_processes_change_no_table(spec: dict[str, Any], tmp_path: Path) -> None:
+    """By the clock, of the process that a user kills; what it had kept is kept, and the next goes on."""
+    asked = {**spec, "seeds": list(range(60))}
+    whole, draw = escala.campaign(asked, tmp_path / "whole", "local:1"), random.Random(3)
+    code = "import json, sys, escala; escala.campaign(*json.loads(sys.argv[1]), 'local:2')"
+
+    def begun(out: Path) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", code, json.dumps([asked, str(out)])])
+
+    begin = time.monotonic()
+    assert begun(tmp_path / "timed").wait(timeout=300) == 0
+    length_s = time.monotonic() - begin
+    kills, inside, folder = 0, 0, 0
+    while kills < 20:
+        out = tmp_path / f"out-{folder}"
+        child, journal_of = begun(out), out / journal.FILE
+        try:
+            assert child.wait(timeout=draw.uniform(0.2, 1.0) * length_s) == 0
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait(timeout=60)
+            kills += 1
+            lines = journal_of.read_bytes().count(b"\n") - 1 if journal_of.exists() else 0
+            inside += 0 < lines < whole.done
+            if lines <= 0:
+                continue
+        found = escala.campaign(asked, out, "local:2")
+        assert found.done + found.kept == whole.done and (out / RUNS).read_bytes() == (tmp_path / "whole" / RUNS).read_bytes()
+        folder += 1
+    assert inside >= 3
+
+
 def test_lines_that_were_changed_are_run_again(spec: dict[str, Any], tmp_path: Path) -> None:
     first = escala.campaign(spec, tmp_path / "out", "local:1")
     path = tmp_path / "out" / journal.FILE
@@ -223,6 +258,7 @@ def test_a_run_that_ends_its_process_is_named_and_the_others_go_on(spec: dict[st
         ({"options": {"record": True}}, "unknown key 'record'"),
         ({"options": {"estimate": [3]}}, "estimates by their names"),
         ({"options": [3]}, "a table of names and values"),
+        ({"schedulers": ["easy", "plugin:narrow"]}, "'plugin:narrow': a campaign takes no plug-ins: compare them"),
         ({"logs": ["nowhere.swf"]}, "no such file"),
         ({"logs": [{"generator": "lublim"}]}, "did you mean lublin"),
         ({"logs": [{"generator": "lublin", "job": 3}]}, "did you mean jobs"),
