@@ -117,6 +117,14 @@ def test_jobs_that_could_never_run_are_refused(tmp_path: Path) -> None:
     ]
 
 
+def test_tasks_that_no_node_has_room_for_are_refused(tmp_path: Path) -> None:
+    """Nodes of 8 cores hold two tasks of 3 each: 9 of them never start, though 32 cores are there; 8 do."""
+    asked = _snapshot(cores=[27, 24], tasks=[9, 8], cores_per_task=[3, 3])
+    orders = _in_time(SlurmDesk(_site(tmp_path)), asked)
+    assert [one.job_id for one in orders.starts] == ["1"]
+    assert [one.why for one in orders.refused] == ["partition 'all' could give it 24 cores, and it needs 27"]
+
+
 def test_what_no_node_has_is_refused_of_its_job_alone(tmp_path: Path) -> None:
     """A feature, a kind of GPU: the others go on. One that runs, from before its node lost the feature, keeps what it has."""
     told: dict[str, Any] = {"features": ["x", None, None, None, "x"], "gpu_kind": [None, "h100", None, None, None]}

@@ -251,6 +251,8 @@ class Asking:
         """Why a job of this shape would not fit these nodes if they were empty; "" where it would."""
         cpus = np.where(mask, self.cpus, 0)
         per = int(row[t.CORES_PER_TASK])
+        if per > 1 and row[t.GPUS_NODE] == 0 and row[t.GPUS_TASK] == 0:
+            cpus = cpus - cpus % per  # whole tasks only
         if self.settings.memory:
             memory = self.site.resources.get("memory", np.zeros(self.site.n_nodes, np.int64))
             if row[t.MEMORY_CORE] > 0:
