@@ -52,7 +52,7 @@ def campaign(
         found = interruptible(lambda: escala.campaign(definition, out, on, begin=begin))
         begin("writing the page")
         write_page(found, out / PAGE)
-    counts = {"done": found.done, "kept": found.kept, "failed": found.failed}
+    counts = {"done": found.done, "kept": found.kept, "failed": found.failed, "others": found.others}
     document = {**counts, "power": found.power, "best": best(found), "runs": found.runs}
     emit(as_json, document, *shown(found, out))
     if found.failed:
@@ -84,6 +84,6 @@ def shown(found: Campaign, out: Path) -> list[Any]:
         *sentences(found),
         *(f"failed: {line}" for line in told[:FAILED_SHOWN]),
         *more,
-        *([f"{out}: {found.others:,} kept runs are of another definition or version of Escala: in no table"] if found.others else []),
+        *([f"{out}: kept from another definition or version of Escala, in no table: {found.others:,}"] if found.others else []),
         f"{found.done:,} simulations made now, {found.kept:,} before; the table: {out / 'runs.parquet'}; the page: {out / PAGE}",
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,6 @@ def in_us(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
 
 class Columns:
     """The columns of one part of a snapshot. name: that of the part."""
-
-    LATEST_S: ClassVar[float] = LATEST_S
 
     def __init__(self, name: str, columns: Mapping[str, Any]) -> None:
         self.name, self.columns = name, columns

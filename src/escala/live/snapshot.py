@@ -20,7 +20,7 @@ from escala.errors import EscalaError, quoted
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.load import JOBS, NODES, PLACED
-from escala.kernel.sound import POWER, STATES, survey, take_in
+from escala.kernel.sound import LATEST_S, POWER, STATES, survey, take_in
 from escala.live.columns import Columns
 from escala.live.shapes import ASKED, HELD, OF_KIND, read_held, read_shapes
 from escala.reading import guarded, read_json
@@ -190,8 +190,8 @@ class Snapshot:
 
 
 def _instant(now_s: Any) -> int:
-    if isinstance(now_s, bool) or not isinstance(now_s, int | float | np.number) or not 0 <= now_s <= Columns.LATEST_S:
-        raise EscalaError(f"snapshot: now_s is {quoted(now_s)}: give seconds from 0 to {Columns.LATEST_S:g}")
+    if isinstance(now_s, bool) or not isinstance(now_s, int | float | np.number) or not 0 <= now_s <= LATEST_S:
+        raise EscalaError(f"snapshot: now_s is {quoted(now_s)}: give seconds from 0 to {LATEST_S:g}")
     return math.floor(float(now_s) * SECOND + 0.5)
 
 
