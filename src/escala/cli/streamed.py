@@ -30,6 +30,7 @@ def run(
     from escala.streaming import stream
     from escala.streaming.replay import TAKEN
     from escala.workload.clean import remarks
+    from escala.workload.ignored import told
     from escala.workload.pieces import OPTIONS as READING
 
     if export is not None:
@@ -45,7 +46,7 @@ def run(
     tell_until(read)
     with progress() as begin:
         begin(f"reading {workload}")
-        told = {name: options[name] for name in TAKEN if name in options}
+        taken = {name: options[name] for name in TAKEN if name in options}
         found = stream(
             workload,
             platform,
@@ -54,16 +55,18 @@ def run(
             out=out,
             force=force,
             progress=lambda n: begin(f"{n:,} jobs have ended") and None,
-            **told,
+            **taken,
             **read,
         )
     about = found.manifest["workload"]
     for line in remarks(about["cleaning"], found.first_cleaned, read.get("rules")):
         remark(f"{workload}: {line}")
+    if about["ignored"]:
+        remark(f"{workload}: {told(about['ignored'])}")
     summary = found.summary
     title = f"{about['name']} on {platform.name}: {scheduler} + {shutdown}"
     window = f"Streamed in {_several(found.pieces, 'piece')}, with {_several(found.most, 'job')} in memory at most."
-    document = {**summary, "knows": "", "cleaning": about["cleaning"], "power": power_of(platform)}
+    document = {**summary, "knows": "", "cleaning": about["cleaning"], "ignored": about["ignored"], "power": power_of(platform)}
     rows = metrics_table({metric: summary[metric] for metric in SHOWN if metric in summary})
     lines = [] if found.recorded is None else [recorded.means(found.recorded), recorded.sentence({title: found.recorded})]
     waits = [line.replace("\u202f", " ") for line in lines if line]

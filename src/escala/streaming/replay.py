@@ -226,7 +226,7 @@ def _finish(window: _Window, log: Pieces, folder: Path, parts: Path) -> Streamed
     about = {**window.about, "jobs": window.jobs, "cleaning": log.cleaning, "read_as": log.read_as}
     manifest = {
         "format": FORMAT,
-        "workload": {**about, "ignored": {}, "sha256": window.digest.hexdigest()},
+        "workload": {**about, "ignored": log.ignored, "sha256": window.digest.hexdigest()},
         "platform": machine.spec(),
         "n_nodes": machine.n_nodes,
         "n_cores": machine.total_cores,

@@ -14,8 +14,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from escala.workload.found import Found
 from escala.workload.shapes import LATER
 from escala.workload.table import NAMED
+from escala.workload.transform import OF_WHOLE, of_whole
 
 AMOUNTS = {
     "gpus": "GPUs",
@@ -65,6 +67,7 @@ class Tally:
     """What the jobs of a log that comes in pieces have there: see `ignored_in` and `said_nothing`, which it tells of all of them."""
 
     def __init__(self) -> None:
+        self.jobs = 0  # until now
         self._jobs: dict[str, int] = {}  # how many have it, by column
         self._values: dict[str, Keys] = {}  # hashes of a label's values
         self._said: dict[str, bool] = {}  # has a job something in the column?
@@ -72,6 +75,7 @@ class Tally:
 
     def note(self, jobs: pl.DataFrame) -> None:
         """The jobs of another piece."""
+        self.jobs += jobs.height
         if "queue" in jobs.columns:
             self._twin = _is_twin(jobs) and self._twin is not False
         for name in (*COLUMNS, *KEPT):
@@ -86,10 +90,13 @@ class Tally:
                     values = given.unique().hash(seed=0).to_numpy()
                     self._values[name] = np.union1d(self._values.get(name, values), values)
 
-    def ignored(self) -> dict[str, dict[str, int]]:
+    def ignored(self, before: Found | None = None) -> dict[str, dict[str, int]]:
         """See `ignored_in`."""
         found: dict[str, dict[str, int]] = {}
+        kept = {} if before is None else kept_of(before, self.jobs)
         for name, told in (AMOUNTS | LABELS).items():
+            if name not in self._jobs and told in kept:
+                found[told] = kept[told]
             count, values = self._jobs.get(name, 0), len(self._values.get(name, ()))
             if (values > 1 if name in LABELS else count > 0) and not (name == "queue" and self._twin):
                 found[told] = {"jobs": count, **({"values": values} if name in LABELS else {})}
@@ -100,9 +107,15 @@ class Tally:
         return [name for name, said in self._said.items() if name in DROPPED or not said or (name == "partition" and self._twin)]
 
 
-def ignored_in(jobs: pl.DataFrame) -> dict[str, dict[str, int]]:
-    """What no replay looks at, by its name: `jobs`, how many have it, and for labels `values`, how many there are."""
-    return _tally(jobs).ignored()
+def ignored_in(jobs: pl.DataFrame, before: Found | None = None) -> dict[str, dict[str, int]]:
+    """What no replay looks at, by its name: `jobs`, how many have it, and for labels `values`, how many there are. before: what was read,
+    which says it of columns that its table has no more."""
+    return _tally(jobs).ignored(before)
+
+
+def kept_of(before: Found, jobs: int) -> dict[str, dict[str, int]]:
+    """What stands beside a table of which so many jobs are taken."""
+    return of_whole(before.ignored) if jobs < before.rows else dict(before.ignored)
 
 
 def said_nothing(jobs: pl.DataFrame) -> list[str]:
@@ -121,6 +134,11 @@ def _is_twin(jobs: pl.DataFrame) -> bool:
     return "partition" in jobs.columns and jobs["queue"].equals(jobs["partition"])
 
 
+def jobs_told(about: Mapping[str, int]) -> str:
+    """How many jobs have it, in words."""
+    return f"{about['jobs']:,} job{'s' if about['jobs'] != 1 else ''}{' of the whole log' if about.get(OF_WHOLE) else ''}"
+
+
 def told(ignored: Mapping[str, Mapping[str, Any]], shapes: bool = False) -> str:
     """In one sentence; "" where nothing was ignored. shapes: the log was read with them."""
     slurm = "the scheduler slurm alone looks at, as far as the site describes it"
@@ -129,6 +147,6 @@ def told(ignored: Mapping[str, Mapping[str, Any]], shapes: bool = False) -> str:
     for name, about in ignored.items():
         several = f"{about['values']:,} " if "values" in about else ""
         heeded = shaped if shapes and name in SHAPED else scores if name in SCORED else nobody
-        heeded.append(f"{several}{name} ({about['jobs']:,} job{'s' if about['jobs'] != 1 else ''})")
+        heeded.append(f"{several}{name} ({jobs_told(about)})")
     said = [f"{who}: {', '.join(what)}" for who, what in parts.items() if what]
     return f"the log has what {'; and what '.join(said)}" if said else ""

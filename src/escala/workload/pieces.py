@@ -13,6 +13,7 @@ import polars as pl
 
 from escala.reading import file_name, guarded
 from escala.workload.clean import clean
+from escala.workload.ignored import kept_of
 from escala.workload.known_ids import KnownIds
 from escala.workload.ordering import AT, cut, sorted_on_disk
 from escala.workload.read import stem
@@ -42,7 +43,7 @@ class Pieces:
     ) -> None:
         self.path, self.jobs, self.on_disk, self.scratch = Path(path), jobs, on_disk, scratch
         self._records = Records(self.path, jobs, False, options)
-        self._ids, self._first_s = KnownIds(), 0.0
+        self._ids, self._first_s, self._jobs = KnownIds(), 0.0, 0
 
     @property
     def cleaning(self) -> dict[str, int]:
@@ -53,6 +54,12 @@ class Pieces:
     def firsts(self) -> dict[str, str]:
         """Rule -> the first of them, in words."""
         return self._records.firsts
+
+    @property
+    def ignored(self) -> dict[str, dict[str, int]]:
+        """What no replay looks at, where it is kept beside the table: of a log that is read here for the first time it is not counted."""
+        about = self._records.about
+        return {} if about is None else kept_of(about, self._jobs)
 
     @property
     def read_as(self) -> dict[str, Any]:
@@ -70,6 +77,7 @@ class Pieces:
                     piece = self._workload(frame.drop(AT), kind, none)
                     if piece is not None:
                         none = False
+                        self._jobs += len(piece)
                         yield piece
             self._records.close(none)
 

@@ -95,7 +95,7 @@ def read_workload(
             source=f"{file_name(where)}: {found.note}",
             cleaning=counts,
             first_cleaned=firsts,
-            ignored=ignored_in(kept),
+            ignored=ignored_in(kept, found),
             read_as={"path": os.path.abspath(where), "format": kind, **options, **keep.given, **beside},
         )
         return _placed(workload, found, shift)

@@ -152,7 +152,8 @@ class Workload:
 
     def with_jobs(self, jobs: pl.DataFrame, **meta: Any) -> Workload:
         """The same workload with other jobs (and, if given, other `name`, `origin_s`, `max_cores`, `source`, `cleaning`)."""
-        return replace(self, jobs=jobs, **meta)
+        ignored = transform.of_whole(self.ignored) if jobs.height < self.jobs.height else self.ignored
+        return replace(self, **{"jobs": jobs, "ignored": ignored, **meta})
 
     def needs_speed(self) -> bool:
         """True while some runtimes are work (flops) that has not met a platform."""

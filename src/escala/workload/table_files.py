@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -25,6 +25,7 @@ class Kept(NamedTuple):
 
     origin_s: float = 0.0  # Unix time of its clock's 0, where that is known
     max_cores: int | None = None
+    ignored: Mapping[str, dict[str, int]] = {}  # what no replay looks at, as `Workload.ignored`: the table has not all of its columns
 
 
 def load_table(path: Path, names: str | None = None) -> pl.DataFrame:
@@ -49,14 +50,20 @@ def kept_of(source: Path | io.BytesIO, path: Path) -> Kept:
         told = kept_beside(source, path)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise _unreadable(path, error) from None
-    origin_s, cores = told.get("origin_s", 0.0), told.get("max_cores")
+    origin_s, cores, ignored = told.get("origin_s", 0.0), told.get("max_cores"), told.get("ignored", {})
     for name, value, fine in (
         ("origin_s", origin_s, isinstance(origin_s, int | float) and abs(origin_s) <= 2 * MOST_S),
         ("max_cores", cores, cores is None or (isinstance(cores, int) and cores >= 1)),
+        ("ignored", ignored, isinstance(ignored, dict) and all(map(_is_count, ignored.values()))),
     ):
         if not fine or isinstance(value, bool):
             raise EscalaError(f"{path}: its metadata says {name} = {quoted(value)}, which cannot be: write the table again")
-    return Kept(float(origin_s), cores)
+    return Kept(float(origin_s), cores, ignored)
+
+
+def _is_count(about: Any) -> bool:
+    """Is this how many jobs have something, and how many values there are?"""
+    return isinstance(about, dict) and "jobs" in about and all(isinstance(count, int) and 0 <= count <= 2**53 for count in about.values())
 
 
 def csv_pieces(path: Path) -> Iterator[pl.DataFrame]:

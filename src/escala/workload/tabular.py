@@ -27,7 +27,8 @@ ROW = " row"  # of the file, from 0
 
 
 class TabularLog(NamedTuple):
-    """Records for `clean`, notes, whether the first submission becomes time 0, the first record of each note, and what is kept beside."""
+    """Records for `clean`, notes, whether the first submission becomes time 0, the first record of each note, what is kept beside, and how
+    many rows of the file were read until now."""
 
     frame: pl.DataFrame
     counts: dict[str, int]
@@ -35,11 +36,14 @@ class TabularLog(NamedTuple):
     layout: str
     firsts: Mapping[str, str] = {}
     kept: Kept = Kept()
+    rows: int = 0
 
 
 def found_of(log: TabularLog) -> Found:
     """A table with what its file says of it."""
-    return Found(log.frame, log.counts, log.shift, log.layout, lambda first_s: log.kept.origin_s, log.kept.max_cores, log.firsts)
+    kept = log.kept
+    about = log.frame, log.counts, log.shift, log.layout
+    return Found(*about, lambda first_s: kept.origin_s, kept.max_cores, log.firsts, kept.ignored, log.rows)
 
 
 def read_table(
@@ -117,12 +121,14 @@ class _Reader:
         rows, at, table = table[ROW], self._selected, table.drop(ROW)
         self._selected += table.height
         self._refuse_others(table)
+        if "partitions" in self._kept.ignored and "queue" in table.columns and "partition" not in table.columns:
+            table = table.with_columns(partition="queue")  # the log had both, alike, and one was written
         if layout.name == ALIBABA:
             frame, counts, firsts = alibaba_jobs(table, keep)
             return TabularLog(frame, counts, True, ALIBABA, firsts)
         origin_s = self._kept.origin_s
         frame = keep(records(table, layout, self._units, self._unit, path, rows, at), origin_s if origin_s >= ABSOLUTE_FROM_S else None)
-        return TabularLog(frame, {}, layout.shift, layout.name, kept=self._kept)
+        return TabularLog(frame, {}, layout.shift, layout.name, kept=self._kept, rows=self._rows)
 
     def _refuse_others(self, table: pl.DataFrame) -> None:
         """A file of several workloads needs a choice."""

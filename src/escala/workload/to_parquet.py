@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +24,7 @@ from escala.workload.records import OPTIONS, Records
 from escala.workload.shapes import BEGIN
 from escala.workload.slurm import together
 from escala.workload.table import Workload, column_types
+from escala.workload.transform import of_whole
 
 __all__ = ["OPTIONS", "Converted", "convert", "write_parquet"]
 
@@ -46,9 +47,9 @@ class Converted:
 
 
 def write_parquet(workload: Workload, path: str | Path) -> None:
-    """Write the table of jobs, and beside it, as metadata of the file, when the log began (`origin_s`) and how large its machine was
-    (`max_cores`), which `read_workload` takes from there."""
-    workload.jobs.write_parquet(path, metadata=_kept(workload.origin_s, workload.max_cores))
+    """Write the table of jobs, and beside it, as metadata of the file, when the log began (`origin_s`), how large its machine was
+    (`max_cores`) and what no replay looks at (`ignored`), which `read_workload` takes from there."""
+    workload.jobs.write_parquet(path, metadata=_kept(workload.origin_s, workload.max_cores, workload.ignored))
 
 
 def convert(
@@ -66,8 +67,9 @@ def convert(
         return log.write(out, first)
 
 
-def _kept(origin_s: float, max_cores: int | None) -> dict[str, str]:
-    return {KEPT: json.dumps({"origin_s": origin_s, **({} if max_cores is None else {"max_cores": max_cores})})}
+def _kept(origin_s: float, max_cores: int | None, ignored: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
+    known = {"max_cores": max_cores, "ignored": ignored}
+    return {KEPT: json.dumps({"origin_s": origin_s, **{name: value for name, value in known.items() if value}})}
 
 
 class _Log:
@@ -94,12 +96,14 @@ class _Log:
         table = pl.concat(self._plain(table, shift) for table in tables)
         table = table if first is None else table.head(first)
         origin = about.origin_s(begin) + shift
-        table.sink_parquet(out, metadata=_kept(origin, about.max_cores))
+        ignored = self._tally.ignored(about)
+        ignored = of_whole(ignored) if first is not None and first < self._jobs else ignored
+        table.sink_parquet(out, metadata=_kept(origin, about.max_cores, ignored))
         jobs, low, high = (
             pl.scan_parquet(out).select(pl.len(), low=pl.col("submit_s").min(), high=pl.col("submit_s").max()).collect().row(0)
         )
         records = self._records
-        return Converted(jobs, high - low, origin, about.max_cores, records.cleaning, records.firsts, self._tally.ignored())
+        return Converted(jobs, high - low, origin, about.max_cores, records.cleaning, records.firsts, ignored)
 
     def _in_order(self) -> Iterator[pl.DataFrame]:
         """Records for `clean` in the order of the file."""

@@ -6,6 +6,7 @@ import hmac
 import itertools
 import math
 import secrets
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 PERSONAL = ("user", "group", "account", "job_name", "executable")
 """Columns that name persons, projects or what they run."""
 HASH_DIGITS = 12
+OF_WHOLE = "whole_log"
+"""Stands beside the counts of `Workload.ignored` that hold for the whole log, where only part of its jobs is there."""
+
+
+def of_whole(ignored: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    """Counts of a whole log, as they are kept beside part of its jobs."""
+    return {name: {**about, OF_WHOLE: True} for name, about in ignored.items()}
 
 
 def shift(workload: Workload, by_s: float) -> Workload:

@@ -18,7 +18,9 @@ from escala.errors import EscalaError
 from escala.streaming import stream
 from escala.workload import CleaningRules, Workload, read_workload, write_parquet
 from escala.workload.to_parquet import convert
+from tests.cli.test_parts_of_logs import LOOKED
 from tests.unit.streaming.test_formats import BEGIN, FORMS, LOGS, TRACES, _jobs
+from tests.unit.workload.test_filters import SACCT
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +42,8 @@ def _same(path: Path, jobs: int = 40, first: int | None = None, **reading: Any) 
     told = (found.jobs, found.span_s, found.origin_s, found.max_cores, found.cleaning, found.ignored)
     assert told == (len(log), log.span_s, log.origin_s, log.max_cores, log.cleaning, log.ignored)
     assert set(found.first_cleaned) == set(log.first_cleaned)
+    if first is None:
+        assert read_workload(path.with_name("pieces.parquet")).ignored == log.ignored
     return tables[1]
 
 
@@ -174,6 +178,30 @@ def test_the_beginning_of_the_log_travels_with_the_table(tmp_path: Path) -> None
         read_workload(out, since=since)
 
 
+def test_what_no_replay_looks_at_travels_with_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also the columns that the table has not: amounts and priorities. Where part of the jobs is read, those are of the whole log."""
+    path, out, part = tmp_path / "sacct.txt", tmp_path / "log.parquet", tmp_path / "part.parquet"
+    path.write_text(SACCT)
+    told = f"the log has what no replay looks at: {LOOKED}"
+    assert run(["workload", "convert", str(path), "--out", str(out)]) == 0
+    assert capsys.readouterr().err == f"remark: {path}: {told}\n"
+    log = read_workload(path)
+    assert log.ignored["GPUs"] == {"jobs": 1} and log.ignored["partitions"] == {"jobs": 3, "values": 2}
+    for more in ([], ["--stream"], ["--stream", "--out", str(tmp_path / "run")]):
+        assert run(["simulate", str(out), "--platform", "1x4", "--json", *more]) == 0
+        found = capsys.readouterr()
+        assert found.err.startswith(f"remark: {out}: {told}\n") and json.loads(found.out)["ignored"] == log.ignored
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["workload"]["ignored"] == log.ignored
+    few = {name: {**log.ignored[name], "whole_log": True} for name in ("GPUs", "memory", "reservations")}
+    assert read_workload(out, user="ann").ignored == few
+    assert stream(out, "1x4", user="ann").manifest["workload"]["ignored"] == {
+        name: {**about, "whole_log": True} for name, about in log.ignored.items()
+    }
+    assert run(["workload", "convert", str(path), "--out", str(part), "--first", "1"]) == 0
+    assert run(["simulate", str(part), "--platform", "1x4"]) == 0
+    assert f"remark: {part}: the log has what no replay looks at: GPUs (1 job of the whole log), memory" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("kept", "message"),
     [
@@ -186,6 +214,11 @@ def test_the_beginning_of_the_log_travels_with_the_table(tmp_path: Path) -> None
         ('{"origin_s": true}', "origin_s = True, which cannot be"),
         ('{"max_cores": 0.5}', "max_cores = 0.5, which cannot be"),
         ('{"max_cores": -1}', "max_cores = -1, which cannot be"),
+        ('{"ignored": [1]}', "ignored = .*, which cannot be"),
+        ('{"ignored": {"GPUs": 3}}', "which cannot be"),
+        ('{"ignored": {"GPUs": {"values": 3}}}', "which cannot be"),
+        ('{"ignored": {"GPUs": {"jobs": -3}}}', "which cannot be"),
+        ('{"ignored": {"GPUs": {"jobs": "many"}}}', "which cannot be"),
     ],
 )
 def test_metadata_that_cannot_be_is_one_line(kept: str, message: str, tmp_path: Path) -> None:
