@@ -27,6 +27,10 @@ AREAS = {
         "tests/unit/multi/test_multi_game.py",
     ),
     "growth": ("tests/growth",),
+    "live": ("tests/live/test_desk.py",),
+    "streams": ("tests/unit/streaming",),
+    "slurm": ("tests/unit/slurm",),
+    "campaigns": ("tests/unit/campaigns/test_campaign.py", "tests/unit/campaigns/test_on_slurm.py"),
 }  # fmt: skip
 
 
@@ -136,4 +140,26 @@ BUGS = [
     Bug("envs", "envs/rjms/action.py", "held = allowed >= most and lacking <= 0", "held = allowed > most and lacking <= 0"),
     Bug("envs", "envs/rjms/scheduling_step.py", "    value -= st.sigma * reward.waited(w, m.seen_us, st.cost)\n", "    value -= st.sigma * reward.waited(w, 0, st.cost)\n"),
     Bug("envs", "envs/rjms/scheduling_step.py", "        mask[1 + k] = m.over == 0 and may_start(w, g, j)", "        mask[1 + k] = may_start(w, g, j)"),
+    # live: a desk that is asked from outside
+    Bug("live", "kernel/sound.py", "one.high >= n_nodes", "one.high > n_nodes"),
+    Bug("live", "kernel/sound.py", "late += k > 0 and", "late += k > 1 and"),
+    Bug("live", "kernel/sound.py", "return total if p == placed.shape[0] else -1  #", "return total  #"),
+    # streams: logs in pieces
+    Bug("streams", "workload/known_ids.py", "np.maximum.accumulate(last[order])", "last[order]"),
+    Bug("streams", "workload/known_ids.py", "(first[1:] - last[:-1] > 1)", "(first[1:] - last[:-1] > 2)"),
+    Bug("streams", "workload/known_ids.py", "self._times.get(name, 1) if name in old", "self._times.get(name, 0) if name in old"),
+    Bug("streams", "workload/to_parquet.py", "before[1] > after[0]", "before[0] > after[0]"),
+    Bug("streams", "workload/to_parquet.py", "min(low for low, _ in self._spans)", "self._spans[0][0]"),
+    Bug("streams", "workload/to_parquet.py", "CLOCKED = (\"submit_s\", BEGIN)", "CLOCKED = (\"submit_s\",)"),
+    Bug("streams", "streaming/replay.py", "following_s - 1.0 / SECOND", "following_s"),
+    Bug("streams", "streaming/digest.py", " + float(self._jobs)", ""),
+    Bug("streams", "streaming/summary.py", "tally[state] += count", "tally[state] = count"),
+    # slurm: a site's jobs, limits and closures as tables
+    Bug("slurm", "slurm/closed.py", "np.ceil(one.until_s)", "np.floor(one.until_s)"),
+    Bug("slurm", "slurm/tres.py", "shape[:, t.MEMORY_CORE] * shape[:, t.MIN_CORES]", "shape[:, t.MEMORY_CORE] * shape[:, t.MIN_NODES]"),
+    Bug("slurm", "slurm/preempting.py", "            names.reverse()\n", "            pass\n"),
+    # campaigns
+    Bug("campaigns", "campaigns/work.py", "if digest_of(log) != run.digest:", "if False:"),
+    Bug("campaigns", "campaigns/work.py", "wait @ area / area.sum()", "wait @ area / area.size"),
+    Bug("campaigns", "campaigns/journal.py", "            os.ftruncate(handle, len(whole))  # a torn last line\n", ""),
 ]  # fmt: skip

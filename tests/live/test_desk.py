@@ -179,6 +179,8 @@ def test_files(tmp_path: Path) -> None:
         ({"nodes__power": ["on", "on\non", "on", ""]}, "nodes.power[1] is 'on\\non': give one of on,"),
         ({"placed__cores": [2**62]}, "placed.cores[0] is 4611686018427387904: give a whole number"),
         ({"placed__last": [4]}, "placed.last[0] is 4: there are 4 nodes"),
+        ({"placed__first": [1], "placed__last": [4], "jobs__cores": [4, 4, 1]}, "placed.last[0] is 4: there are 4 nodes"),
+        ({"placed": {"job": [0, 7], "first": [0, 2], "last": [1, 2], "cores": [1, 1]}}, "placed.job[1] is 7: give the place of a job"),
         ({"placed__job": [1]}, "placed.job[0] is 1: that job is queued"),
         ({"placed__job": [7]}, "placed.job[0] is 7: give the place of a job"),
         ({"placed__last": [0]}, "job 'a' has 2 cores, and holds 1 in placed"),
@@ -260,6 +262,15 @@ def test_damaged_snapshots_are_refused_or_answered() -> None:
 def test_snapshots_that_cannot_be_of_the_machine(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(escala.EscalaError, match=re.escape(words)):
         Desk(_platform(), "easy", "timeout:300").decide(_snapshot(**changes))
+
+
+@pytest.mark.parametrize("submit_s", [[30.0, 20.0, 40.0], [10.0, 30.0, 20.0], [40.0, 30.0, 20.0]])
+def test_jobs_in_any_order_of_their_submission(submit_s: list[float]) -> None:
+    """Three jobs of a whole machine, of which the one that was submitted first starts, whatever place it has."""
+    columns = {"job_id": ["a", "b", "c"], "submit_s": submit_s, "walltime_s": [60.0] * 3, "cores": [4] * 3, "state": ["queued"] * 3}
+    snapshot = Snapshot.of(50.0, columns, {"power": ["on"] * 4})
+    assert snapshot.survey.late == int(submit_s[0] > submit_s[1]) + int(submit_s[1] > submit_s[2])
+    assert [start.job_id for start in Desk(_platform(), "fcfs").decide(snapshot).starts] == ["abc"[submit_s.index(min(submit_s))]]
 
 
 def test_time_goes_forwards() -> None:

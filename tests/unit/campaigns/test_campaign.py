@@ -146,6 +146,15 @@ def test_a_kill_at_any_line_changes_no_table(lines: Any, spec: dict[str, Any], t
         assert len(made) == found.done == 14 - max(0, at - 1), "each line that was whole is a run that is not made again"
         assert (out / RUNS).read_bytes() == (tmp_path / "whole" / RUNS).read_bytes()
         assert sorted(path.name for path in out.iterdir()) == ["runs.journal", "runs.parquet", "seconds.parquet"]
+        assert escala.campaign(spec, out, "local:1").kept == 14, "nothing of a line that was torn stands in the way of those behind it"
+
+
+def test_a_log_that_changes_during_a_campaign_gives_no_figures(spec: dict[str, Any], tmp_path: Path) -> None:
+    runs = runs_of(read_definition(spec))
+    (tmp_path / "small.swf").write_text(LOG.replace(" 100 2 ", " 111 2 "))
+    work._logs.clear()
+    assert {run.log.name for run in runs if "error" in work.work(run)} == {"small"}
+    assert "log 'small' holds other jobs than when the campaign began" in work.work(runs[0])["error"]
 
 
 @pytest.mark.long

@@ -96,6 +96,12 @@ def test_no_job_runs_into_a_reservation(tmp_path: Path) -> None:
     assert some[0][::3] == (5, "3"), "the node that is not reserved is free for it"
 
 
+def test_a_reservation_lasts_to_the_end_of_its_last_second(tmp_path: Path) -> None:
+    """It ends at 200.5 s; passes come 0.4 s behind each second."""
+    found = table(jobs((5.0, 10.0, 60.0, 1)), site(tmp_path, span((0, 1, 2, 3), 0, 200.5, "reserved")))
+    assert found[0][0] == 201
+
+
 def test_backfill_plans_around_a_reservation(tmp_path: Path) -> None:
     """Job 2 of all nodes cannot end before the reservation of n1 and is planned behind it, at 300 s. Job 3 may use the time until then."""
     work = jobs((0.0, 90.0, 100.0, 4), (1.0, 50.0, 240.0, 4), (2.0, 100.0, 120.0, 3))

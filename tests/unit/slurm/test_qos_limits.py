@@ -96,6 +96,16 @@ def test_over_part_qos_turns_the_order(tmp_path: Path) -> None:
     assert rounds(work, site(tmp_path, text.replace("FLAGS", ", flags = ['OverPartQOS']"))) == [0, 0, 0, 1]
 
 
+@pytest.mark.parametrize(("flags", "starts_at"), [("", 20), (", flags = ['OverPartQOS']", 100)])
+def test_over_part_qos_turns_the_order_of_exempt_times_too(tmp_path: Path, flags: str, starts_at: int) -> None:
+    """Job 1 keeps the nodes for 10 s by the QOS of its partition, or 100 s by its own; job 2 is there from 20 s on."""
+    text = f"[qos]\npart = {{exempt_time = 10}}\nlow = {{exempt_time = 100{flags}}}\nhigh = {{priority = 9, preempt = ['low']}}\n"
+    place = site(tmp_path, text, 'PreemptType = "preempt/qos"\nPreemptMode = "cancel"')
+    two = {"submit_s": [0.0, 20.0], "runtime_s": [150.0] * 2, "walltime_s": [180.0] * 2, "cores": [16] * 2}
+    started = escala.simulate(jobs(2, **two, qos=["low", "high"], partition=["q"] * 2), place, scheduler="slurm").jobs["start_s"]
+    assert started[0] < 3 and starts_at <= started[1] < starts_at + 5
+
+
 def test_associations_in_a_tree(tmp_path: Path) -> None:
     """Limits of groups hold at each level; those of users come from the nearest account that has one."""
     place = site(tmp_path, "[accounts]\nx = {max_jobs = 2}\ny = {parent = 'x', grp_jobs = 3, users = {bob = {max_jobs = 1}}}")

@@ -126,6 +126,14 @@ def test_columns_of_ones_own_and_what_a_table_has_besides(tmp_path: Path) -> Non
     assert {"demand_a", "demand_b", "estimate_x", "nodes", "begin_s"} <= set(_same(tmp_path / "wide.parquet").columns)
 
 
+def test_begin_times_move_with_the_clock(tmp_path: Path) -> None:
+    """A table of others begins at 0, whatever its own clock says, and its jobs may begin as long after their submissions as before."""
+    times = {"when": [BEGIN + 10.0 * k for k in range(90)], "begin_s": [BEGIN + 10.0 * k + 50.0 if k % 3 else None for k in range(90)]}
+    pl.DataFrame({**times, "runtime_s": [5] * 90, "cores": [1] * 90}).write_csv(tmp_path / "log.csv")
+    rows = _same(tmp_path / "log.csv", columns={"submit_s": "when", **{name: name for name in ("runtime_s", "cores", "begin_s")}})
+    assert rows["begin_s"].to_list() == [10.0 * k + 50.0 if k % 3 else None for k in range(90)]
+
+
 @pytest.mark.parametrize(("name", "reading"), [(name, reading) for name, _, reading in LOGS])
 def test_real_logs(name: str, reading: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not (TRACES / name).is_file():

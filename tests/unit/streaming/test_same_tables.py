@@ -50,7 +50,7 @@ def test_memory_of_nodes_is_heeded(tmp_path: Path) -> None:
     assert not rows["start_s"].equals(alone["start_s"])  # memory matters here
 
 
-@pytest.mark.parametrize("too_large", [(0, 99), (100, 250), (0, 300)])
+@pytest.mark.parametrize("too_large", [(0, 99), (100, 250), (230, 300), (0, 300)])
 def test_pieces_of_jobs_that_fit_nowhere(too_large: tuple[int, int], tmp_path: Path) -> None:
     cores = pl.when(pl.col("row").is_between(*too_large)).then(40).otherwise(pl.col("cores"))
     _table(cores=cores).write_parquet(tmp_path / "log.parquet")

@@ -54,6 +54,14 @@ def test_the_schedule_is_that_in_memory(scheduler: str, every: bool, tmp_path: P
         assert found.totals["transitions"].equals(whole.totals["transitions"])
 
 
+def test_who_comes_at_an_end_is_known_when_it_is_decided_on(tmp_path: Path) -> None:
+    """By hand: at 10 s the core is free and the short job of the next piece comes; it starts before the long one that waits."""
+    jobs = {"job_id": ["a", "b", "c"], "submit_s": [0.0, 1.0, 10.0], "runtime_s": [10.0, 100.0, 2.0], "cores": [1] * 3}
+    pl.DataFrame({**jobs, "walltime_s": jobs["runtime_s"]}).write_parquet(tmp_path / "log.parquet")
+    stream(tmp_path / "log.parquet", "1x1", "sjf", jobs=2, out=tmp_path / "out")
+    assert escala.Result.load(tmp_path / "out").jobs.sort("job_id")["start_s"].to_list() == [0.0, 12.0, 10.0]
+
+
 def test_a_table_in_parquet_streams_like_a_log(tmp_path: Path) -> None:
     log = escala.read_workload(_log(tmp_path, 7))
     log.jobs.select("job_id", "submit_s", "runtime_s", "walltime_s", "cores").write_parquet(tmp_path / "log.parquet")

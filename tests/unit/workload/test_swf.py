@@ -117,6 +117,13 @@ def test_queue_falls_back_to_the_partition(tmp_path: Path) -> None:
     assert read(tmp_path, text).jobs["queue"].to_list() == ["9", None]
 
 
+def test_zero_is_a_user_and_a_queue(tmp_path: Path) -> None:
+    """Of queue 0 are the interactive jobs, says the standard; only what is negative is not told."""
+    text = "1 0 0 10 4 -1 -1 4 60 -1 1 0 0 0 0 0 0 -1\n2 0 0 10 4 -1 -1 4 60 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
+    jobs = read(tmp_path, text).jobs
+    assert [jobs[name].to_list() for name in ("user", "group", "queue")] == [["0", None]] * 3
+
+
 def test_header_alone(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text("; Version: 2.2\n; Note: one\n;Note: two: three\n;\n; Queue:  0 batch \n" + line(1, 0) + "\n; Note: late\n")
