@@ -41,7 +41,7 @@ class Journal:
 
 @contextmanager
 def opened(folder: Path) -> Iterator[Journal]:
-    """The journal in a folder, which is made where it is not there, and kept to this run.
+    """The journal in a folder, which is made where it is not there, and kept to this run. One that holds nothing and lies alone goes again.
 
     Raises:
         EscalaError: the folder cannot be written to, another run writes there now, or it holds files that no campaign wrote.
@@ -62,9 +62,12 @@ def opened(folder: Path) -> Iterator[Journal]:
             raise unwritable(folder, error) from error
         try:
             os.ftruncate(handle, len(whole))  # a torn last line
-            journal = Journal(path, handle, dict(filter(None, map(entry_of, whole.splitlines()[1:]))))
+            found = dict(filter(None, map(entry_of, whole.splitlines()[1:])))
+            journal = Journal(path, handle, found)
             if not begun:
                 journal.write(HEAD)
             yield journal
         finally:
             os.close(handle)
+            if not found and os.listdir(folder) == [FILE]:
+                path.unlink()

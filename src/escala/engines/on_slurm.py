@@ -101,7 +101,9 @@ def each(pieces: Sequence[Any], job: Callable[[Any], dict[str, Any]], *, options
         for key, told in array.results(open_):
             yield open_.pop(key), told
         if not array.began and not array.taken_up:
-            raise EscalaError(f"no task of the array has begun to work (--on slurm): {array.last_words() or 'it printed nothing'}")
+            said = array.last_words() or "it printed nothing"
+            array.remove()
+            raise EscalaError(f"no task of the array has begun to work (--on slurm): {said}")
         for key in array.suspects(open_):
             if key in tried:
                 yield open_.pop(key), {"error": one_line(f"{ENDED}: {array.last_words()}")}
