@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 import escala
+from escala.leaderboard.suite import jobs_digest
+from escala.workload import generate
 from tests.cli.program import Escala
 from tests.cli.ray_stand_in import StandIn
 
@@ -71,6 +73,23 @@ def test_and_on_ray(verb: str, asked: Any, escala_: Escala, tmp_path: Path) -> N
         assert done.status == 0, done.err
         (tmp_path / "out").rename(tmp_path / on)
     assert _files(tmp_path / "local:1") == _files(tmp_path / "ray")
+
+
+@pytest.mark.slow
+def test_an_entry_of_a_leaderboard_is_the_same_on_ray(escala_: Escala, tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
+    given = {"jobs": 2000, "cores": 16, "load": 0.8, "seed": 1}
+    suite = tmp_path / "mine.toml"
+    lines = ['name = "mine"', 'promise = "p99-wait<=1.05*easy"', 'objective = "wait"']
+    for name, load in (("one", 0.8), ("other", 0.9)):
+        digest = jobs_digest(generate.lublin(**{**given, "load": load}))
+        lines += ["[[logs]]", f'name = "{name}"', 'generator = "lublin"', 'platform = "16x1"', f'sha256 = "{digest}"']
+        lines += [f"{key} = {value}" for key, value in {**given, "load": load}.items()]
+    suite.write_text("\n".join(lines))
+    for on in ("local:1", "ray"):
+        done = escala_("leaderboard", "run", "easy:queue=sjf", "--suite", suite, "--on", on, "--out", tmp_path / on)
+        assert done.status == 0, done.err
+    assert (tmp_path / "local:1" / "entry.json").read_bytes() == (tmp_path / "ray" / "entry.json").read_bytes()
 
 
 @pytest.mark.parametrize("verb", VERBS)

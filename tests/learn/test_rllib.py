@@ -17,6 +17,7 @@ import torch
 
 import escala
 from escala import EscalaError
+from escala.agents import trials
 from escala.agents.networks.build import build_policy
 from escala.envs import multi
 
@@ -77,6 +78,25 @@ def test_an_agent_of_rllib_is_an_agent_of_escala(tmp_path: Path) -> None:
     read = escala.load_agent(tmp_path / "0")
     seen = torch.rand(4, *read.network.observation_space.shape).numpy()
     assert np.array_equal(read.logits(seen), made[0].logits(seen))
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+def test_seeds_side_by_side_are_the_agents_of_one_process(tmp_path: Path) -> None:
+    """Each in a task of Ray, in which RLlib finds itself: the same table and weights as in this process."""
+    import ray
+
+    given = {name: value for name, value in SMALL.items() if name != "preset"} | {"algorithm": "rllib-ppo", "steps": 512}
+    asked = {"presets": ["reserve"], "seeds": [0, 1], **given}
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        here, there = (trials.trials("escala/Slots-v0", None, None, out=tmp_path / on, on=on, **asked) for on in ("local:1", "ray"))
+    finally:
+        ray.shutdown()
+    assert here["error"].null_count() == 2 and here.drop("train_s").equals(there.drop("train_s"))
+    for name in here["agent"]:
+        one, other = (escala.load_agent(tmp_path / on / name).network.state_dict() for on in ("local:1", "ray"))
+        assert all(torch.equal(value, other[key]) for key, value in one.items())
 
 
 def test_pieces_of_a_rollout_are_what_the_environments_gave() -> None:

@@ -21,6 +21,8 @@ from escala.campaigns.definition import read_definition
 from escala.campaigns.runs import Run, runs_of
 from escala.engines import engine_of, on_ray
 from escala.engines.there import there
+from escala.studies.lab.cells import Cell, run_cells
+from escala.studies.lab.horizons import rules
 from tests.cli.program import LOG
 
 SPEC: dict[str, Any] = {
@@ -136,3 +138,13 @@ def test_a_run_that_ends_its_process_on_ray_is_named_and_the_others_go_on(spec: 
         found = {run.key: told for run, told in each(runs, job)}
     assert len(found) == len(runs) and all(found[run.key] == {"found": run.key} for run in runs if run.scheduler == "easy")
     assert {found[run.key]["error"] for run in runs if run.scheduler == "random"} == {on_ray.ENDED}
+
+
+@pytest.mark.slow
+def test_cells_of_a_study_are_the_same_on_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    cells = [Cell(f"rules/{seed}", rules, {"world": "pool", "load": 40, "steps": 10, "seed": seed}) for seed in (1, 2)]
+    here, there_ = (run_cells(tmp_path / on, cells, {}, on) for on in ("local:1", "ray"))
+    assert here == there_ and here["rules/1"] != here["rules/2"]
+    assert all(len({(tmp_path / on / "cells" / f"rules_{k}.json").read_bytes() for on in ("local:1", "ray")}) == 1 for k in (1, 2))
