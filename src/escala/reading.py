@@ -7,6 +7,7 @@ count these and want none. Errors that only our own mistakes raise (TypeError, A
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import os
@@ -34,8 +35,8 @@ _FOREIGN = (ValueError, ArithmeticError, LookupError, RecursionError, MemoryErro
 _LIBRARIES = ("polars", "pyo3_runtime", "_pickle", "yaml", "xml")
 
 
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")
-
+HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""Half a character beyond the first 65,536, as JSON writes it."""
 
 READ: set[str] = set()
 """The users' files that this process has read, as they were named."""
@@ -259,26 +260,33 @@ def first_twin(names: Sequence[str]) -> str | None:
 
 
 def parse_json(text: str, path: Path) -> Any:
-    """The content of a JSON file. An object that names a key twice is refused: whatever reads it would take one and drop the other."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        entries = dict(pairs)
-        if len(entries) < len(pairs):
-            twin = first_twin([key for key, _ in pairs])
-            raise EscalaError(f"{path}: JSON with an object that names {quoted(twin)} twice: keep one of them")
-        return entries
-
+    """The content of a JSON file. EscalaError where it is not valid, or an object names a key twice."""
     try:
-        return characters(json.loads(text, object_pairs_hook=once)) if _HALF.search(text) else json.loads(text, object_pairs_hook=once)
-    except json.JSONDecodeError as error:
-        raise EscalaError(f"{path}, line {error.lineno}: not valid JSON ({error.msg}): mend the file") from None
-    except RecursionError:
-        raise EscalaError(f"{path}: JSON nested too deeply: mend the file") from None
+        value = json.loads(text, object_pairs_hook=functools.partial(named_once, path=path))
     except EscalaError:
         raise
-    except ValueError:
-        line = 1 + text.count("\n", 0, _long_number(text))
-        raise EscalaError(f"{path}, line {line}: a number of thousands of digits: mend the file") from None
+    except (ValueError, RecursionError) as error:
+        raise json_error(error, text, path) from None
+    return characters(value) if HALF.search(text) else value
+
+
+def named_once(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]:
+    """A JSON object. One that names a key twice is refused: whatever reads it would take one and drop the other."""
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        twin = first_twin([key for key, _ in pairs])
+        raise EscalaError(f"{path}: JSON with an object that names {quoted(twin)} twice: keep one of them")
+    return entries
+
+
+def json_error(error: BaseException, text: str, path: Path, first_line: int = 1) -> EscalaError:
+    """What is wrong with a text that could not be parsed. first_line: its number in the file."""
+    if isinstance(error, RecursionError):
+        return EscalaError(f"{path}: JSON nested too deeply: mend the file")
+    if isinstance(error, json.JSONDecodeError):
+        return EscalaError(f"{path}, line {first_line - 1 + error.lineno}: not valid JSON ({error.msg}): mend the file")
+    line = first_line + text.count("\n", 0, _long_number(text))
+    return EscalaError(f"{path}, line {line}: a number of thousands of digits: mend the file")
 
 
 def characters(value: Any) -> Any:

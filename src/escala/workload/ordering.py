@@ -14,6 +14,8 @@ import polars as pl
 from escala.errors import EscalaError
 
 AT = " at"
+PLACE = " place"
+"""The number of a record in the file, where it is kept: of JSON all may stand in one line."""
 INSTANT_S = 2e-6  # submissions less apart may be one on the clock of microseconds
 RUN = 4  # pieces that are sorted in memory
 GROUP_ROWS = 10_000  # that are read from a disk at once

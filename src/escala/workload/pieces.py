@@ -1,5 +1,5 @@
-"""A log read in pieces: for logs that do not fit into memory. SWF, sacct text, PBS accounting, CSV and Parquet, by the readers that read
-them whole."""
+"""A log read in pieces: for logs that do not fit into memory. SWF, sacct's text and JSON, PBS accounting, CSV and Parquet, by the readers
+that read them whole."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ from typing import Any
 import polars as pl
 
 from escala.errors import EscalaError
-from escala.reading import read_head
 from escala.workload.clean import ABSURD_SIZE, CleaningRules, remarks
 from escala.workload.filters import Filters, Keep, every
 from escala.workload.found import Found
@@ -91,7 +90,7 @@ class Records:
             from escala.workload.pbs import NOTE, pbs_pieces
 
             yield from (Found(frame, {}, True, NOTE) for frame in pbs_pieces(self.path, cores, submission, keep))
-        elif self.kind == "slurm" and not _is_json(self.path):
+        elif self.kind == "slurm":
             from escala.workload.slurm import NOTE, slurm_pieces
 
             for log in slurm_pieces(self.path, how.get("columns"), cores, submission, keep):
@@ -108,13 +107,9 @@ class Records:
             )
 
 
-def comes_in_pieces(path: Path, kind: str) -> bool:
+def comes_in_pieces(kind: str) -> bool:
     """Is a file of this format read in pieces?"""
-    return kind in ("swf", "pbs", "csv", "parquet") or (kind == "slurm" and not _is_json(path))
-
-
-def _is_json(path: Path) -> bool:
-    return read_head(path).lstrip().startswith(b"{")
+    return kind in ("swf", "slurm", "pbs", "csv", "parquet")
 
 
 def _none(frame: pl.DataFrame, origin_s: float | None = None) -> pl.DataFrame:

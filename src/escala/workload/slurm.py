@@ -20,9 +20,10 @@ from escala.workload.filters import Keep, every
 from escala.workload.heterogeneous import joined
 from escala.workload.ignored import COLUMNS
 from escala.workload.lines import line_chunks
+from escala.workload.ordering import PLACE
 from escala.workload.sacct_text import Scan
 from escala.workload.shapes import SHAPES
-from escala.workload.slurm_json import json_frame
+from escala.workload.slurm_json import is_json, json_frames
 from escala.workload.table import HOSTS
 
 NOTE = "sacct text"
@@ -66,11 +67,10 @@ def read_slurm(
     (ReqCPUS, ReqTRES) first. `submission`: when a job counts as submitted: Submit, or Eligible (after dependencies and begin times).
     The components of a heterogeneous job that started together become one job, see `heterogeneous`.
     """
-    text = read_text(path)
-    if text.lstrip().startswith("{"):
-        log = _interpret(json_frame(text, path), cores, submission, path, keep, shapes)
+    if is_json(path):
+        log = _interpret(pl.concat(json_frames(path)), cores, submission, path, keep, shapes)
     else:
-        scan = Scan(text.splitlines(), columns, path)
+        scan = Scan(read_text(path).splitlines(), columns, path)
         log = _interpret(scan.frame(whole=True), cores, submission, path, keep, shapes)
         if not scan.found:
             raise _no_records(path)
@@ -80,7 +80,11 @@ def read_slurm(
 
 
 def slurm_pieces(path: Path, columns: Sequence[str] | None, cores: Cores, submission: Submission, keep: Keep) -> Iterator[SlurmLog]:
-    """The same of text some megabytes at a time, in the order of the file. What belongs together (`together`) is not yet joined."""
+    """The same some megabytes at a time, in the order of the file. What belongs together (`together`) is not yet joined."""
+    if is_json(path):
+        for frame in json_frames(path):
+            yield _interpret(frame, cores, submission, path, keep, False)
+        return
     scan: Scan | None = None
     with reading(path) as stream:
         for text, _ in line_chunks(stream, path):
@@ -103,7 +107,7 @@ def together(frame: pl.DataFrame) -> SlurmLog:
     needed to know it."""
     firsts: dict[str, str] = {}
     shapes = [name for name in frame.columns if name in (*SHAPES, HOSTS) and name not in COLUMNS]
-    record = pl.struct(pl.exclude("line", *COLUMNS))
+    record = pl.struct(pl.exclude("line", PLACE, *COLUMNS))
     again = ~frame.select(record.is_first_distinct().alias("first"))["first"]  # sacct --duplicates, or overlaps
     counts = {"repeated record": _noted("repeated record", frame, again, firsts)}
     frame = frame.filter(~again)

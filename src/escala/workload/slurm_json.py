@@ -5,21 +5,26 @@ Numbers are plain (Slurm 22.05) or `{set, infinite, number}` (23.02 and later), 
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from escala.errors import EscalaError
-from escala.reading import parse_json
+from escala.reading import BOM, read_head
+from escala.workload.json_list import Entry, entries
 
 FIELDS = (
     *("jobid", "jobidraw", "submit", "eligible", "start", "end", "elapsedraw", "timelimitraw", "reqcpus", "nnodes", "state", "user"),
     *("partition", "nodelist", "account", "qos", "group", "jobname", "priority", "constraints", "licenses", "reservation"),
     *("alloctres", "reqtres", "reqmem", "submitline", "arraytaskthrottle"),
 )
+HINT = "export with sacct --json, or sacct --parsable2"
+ROWS = 5000  # jobs of a part
+NAMED = re.compile(r'"job_id"\s*:\s*(\d+)')
 MOST = 1e15
 PER_CORE = 2**63
 """How a number of memory says that it is one of a core."""
@@ -30,29 +35,29 @@ def is_sacct_json(head: str) -> bool:
     return re.search(r'"(plugin|data_parser|allocation_nodes|association|kill_request_user)"\s*:', head) is not None
 
 
-def json_frame(text: str, path: Path) -> pl.DataFrame:
-    """One row a job: `FIELDS` as text, and `line`, where its record names the job. EscalaError for JSON that is something else."""
-    document = parse_json(text, path)
-    jobs = document.get("jobs") if isinstance(document, Mapping) else None
-    if not isinstance(jobs, list) or not all(isinstance(job, Mapping) for job in jobs):
-        raise EscalaError(f"{path}: is JSON without a list of jobs: export with sacct --json, or sacct --parsable2")
-    if not jobs:
+def is_json(path: Path) -> bool:
+    """Does a listing of sacct begin as JSON does?"""
+    return read_head(path).removeprefix(BOM).lstrip().startswith(b"{")
+
+
+def json_frames(path: Path) -> Iterator[pl.DataFrame]:
+    """One row a job, some jobs at a time: `FIELDS` as text, and `line`, where its record names the job. EscalaError for JSON that is
+    something else."""
+    records, there = (_record(entry, path) for entry in entries(path, "jobs", HINT)), False
+    while rows := list(itertools.islice(records, ROWS)):
+        there = True
+        yield pl.DataFrame(rows, schema={**dict.fromkeys(FIELDS, pl.String), "line": pl.Int64}, orient="row")
+    if not there:
         raise EscalaError(f"{path}: has no jobs: export with at least one")
-    lines = _lines(text)
-    rows = [_row(job) for job in jobs]
-    frame = pl.DataFrame({name: [row[name] for row in rows] for name in FIELDS}, schema=dict.fromkeys(FIELDS, pl.String))
-    return frame.with_columns(line=pl.Series([lines.get(row["jobidraw"], 1) for row in rows], dtype=pl.Int64))
 
 
-def _lines(text: str) -> dict[str, int]:
-    """Job -> the line that first names it."""
-    found: dict[str, int] = {}
-    line, seen = 1, 0
-    for match in re.finditer(r'"job_id"\s*:\s*(\d+)', text):
-        line += text.count("\n", seen, match.start())
-        seen = match.start()
-        found.setdefault(match[1], line)
-    return found
+def _record(entry: Entry, path: Path) -> tuple[Any, ...]:
+    """The fields of a job, and the line that names it."""
+    if not isinstance(entry.value, Mapping):
+        raise EscalaError(f"{path}: is JSON without a list of jobs: {HINT}")
+    row = _row(entry.value)
+    at = next((match.start() for match in NAMED.finditer(entry.text) if match[1] == row["jobidraw"]), 0)
+    return *(row[name] for name in FIELDS), entry.line + entry.text.count("\n", 0, at)
 
 
 def _row(job: Mapping[str, Any]) -> dict[str, str]:

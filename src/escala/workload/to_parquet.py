@@ -18,7 +18,7 @@ from escala.reading import guarded
 from escala.workload.clean import clean
 from escala.workload.ignored import DROPPED, Tally
 from escala.workload.known_ids import KnownIds
-from escala.workload.ordering import AT, cut, sorted_on_disk
+from escala.workload.ordering import AT, PLACE, cut, sorted_on_disk
 from escala.workload.pieces import PIECE, placed
 from escala.workload.records import OPTIONS, Records
 from escala.workload.shapes import BEGIN
@@ -28,7 +28,6 @@ from escala.workload.transform import of_whole
 
 __all__ = ["OPTIONS", "Converted", "convert", "write_parquet"]
 
-LINE = "line"
 CLOCKED = ("submit_s", BEGIN)
 """Columns that are moments on the clock of the workload."""
 
@@ -57,8 +56,8 @@ def convert(
 ) -> Converted:
     """Write the table that `write_parquet` would write of `read_workload(path, **options)`, with some `jobs` jobs in memory at a time.
 
-    path: SWF, sacct text, PBS accounting, CSV (also gzipped) or Parquet. options: `OPTIONS`. first: only so many jobs, all of which are
-    read and counted. hash_names: see `Workload.hash_names`. Temporary files take a few times the room of the table.
+    path: SWF, sacct text or JSON, PBS accounting, CSV (also gzipped) or Parquet. options: `OPTIONS`. first: only so many jobs, all of
+    which are read and counted. hash_names: see `Workload.hash_names`. Temporary files take a few times the room of the table.
     EscalaError for other formats, and for work in flops.
     """
     where = Path(path)
@@ -110,10 +109,17 @@ class _Log:
         if self._records.begin() != "slurm":
             yield from (found.frame for found in self._records)
             return
-        at_once, by_line = self._made("instants"), self._made("lines")
-        whole = cut(sorted_on_disk(placed(found.frame for found in self._records), at_once, self._rows), self._rows)
-        frames = (joined.with_columns(pl.col(LINE).cast(pl.Float64).alias(AT)) for joined in self._together(whole))
-        yield from (frame.drop(AT) for frame in sorted_on_disk(frames, by_line, self._rows))
+        at_once, by_place = self._made("instants"), self._made("places")
+        whole = cut(sorted_on_disk(placed(self._numbered()), at_once, self._rows), self._rows)
+        frames = (joined.rename({PLACE: AT}) for joined in self._together(whole))
+        yield from (frame.drop(AT) for frame in sorted_on_disk(frames, by_place, self._rows))
+
+    def _numbered(self) -> Iterator[pl.DataFrame]:
+        count = 0
+        for found in self._records:
+            height = found.frame.height
+            yield found.frame.with_columns(pl.int_range(count, count + height).cast(pl.Float64).alias(PLACE))
+            count += height
 
     def _together(self, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         for frame in frames:

@@ -19,13 +19,13 @@ from escala.streaming import stream
 from escala.workload import CleaningRules, Workload, read_workload, write_parquet
 from escala.workload.to_parquet import convert
 from tests.cli.test_parts_of_logs import LOOKED
-from tests.unit.streaming.test_formats import BEGIN, FORMS, LOGS, TRACES, _jobs
+from tests.unit.streaming.test_formats import BEGIN, FORMS, LOGS, TRACES, _jobs, small_chunks
 from tests.unit.workload.test_filters import SACCT
 
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("escala.workload.lines.CHUNK_BYTES", 3000)
+    small_chunks(monkeypatch)
 
 
 def _same(path: Path, jobs: int = 40, first: int | None = None, **reading: Any) -> pl.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import itertools
+import json
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -115,12 +116,44 @@ def _pbs(jobs: list[Job]) -> str:
     return "\n".join(lines) + "\n"
 
 
-FORMS: dict[str, Callable[[list[Job]], str]] = {"log.swf": _swf, "log.csv": _csv, "sacct.txt": _sacct, "accounting": _pbs}
+def _sacct_json(jobs: list[Job]) -> str:
+    """All in one line, as Slurm writes it where it is to be compact."""
+    records = []
+    for j in jobs:
+        ended = {"elapsed": j.end - j.start, "submission": j.submit, "eligible": j.submit, "start": j.start, "end": j.end}
+        limit = {"set": j.limit > 0, "infinite": j.limit == 0, "number": j.limit // 60}
+        about: dict[str, Any] = {
+            "job_id": int(j.name), "name": 'x|y "[{\u00e4',
+            "user": j.user, "partition": j.partition, "account": "a", "qos": f"q{j.cores % 2}",
+            "time": {**ended, "limit": limit}, "state": {"current": ["PENDING" if j.cores == 8 else "COMPLETED"]},
+            "tres": {"allocated": [{"type": "cpu", "name": "", "count": j.cores}, {"type": "gres", "name": "gpu", "count": j.cores % 3}]},
+            "steps": [{"step": {"id": f"{j.name}.batch"}, "jobs": [1]}],
+        }  # fmt: skip
+        records += [about] * (2 if int(j.name) % 11 == 0 else 1)
+        if int(j.name) % 13 == 0:
+            records += [{**about, "het": {"job_id": int(j.name), "job_offset": k}} for k in (0, 1)]
+    return json.dumps({"meta": {"plugin": {"type": "data_parser/v0.0.40"}, "jobs": []}, "jobs": records, "errors": []})
+
+
+FORMS: dict[str, Callable[[list[Job]], str]] = {
+    "log.swf": _swf,
+    "log.csv": _csv,
+    "sacct.txt": _sacct,
+    "sacct.json": _sacct_json,
+    "accounting": _pbs,
+}
+
+
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts come some kilobytes at a time."""
+    monkeypatch.setattr("escala.workload.lines.CHUNK_BYTES", 3000)
+    monkeypatch.setattr("escala.workload.json_list.CHUNK_BYTES", 3000)
+    monkeypatch.setattr("escala.workload.slurm_json.ROWS", 30)
 
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("escala.workload.lines.CHUNK_BYTES", 3000)
+    small_chunks(monkeypatch)
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -155,7 +188,7 @@ def test_a_log_in_any_order_is_sorted(name: str, tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize(
-    "name", ["log.swf", "accounting", *(pytest.param(one, marks=pytest.mark.long) for one in ("log.csv", "sacct.txt"))]
+    "name", ["log.swf", "accounting", *(pytest.param(one, marks=pytest.mark.long) for one in ("log.csv", "sacct.txt", "sacct.json"))]
 )
 def test_parts_of_a_log(name: str, part: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / name).write_text(FORMS[name](_jobs(4)))

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from escala import EscalaError, read_workload
+from escala.reading import parse_json, read_text
+from escala.workload import json_list
+from escala.workload.json_list import entries
 from escala.workload.slurm_json import is_sacct_json
+from escala.workload.to_parquet import convert
 
 TEXT = """\
 JobID|JobIDRaw|User|Account|Partition|QOS|State|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|ReqCPUS|NNodes|NodeList|ReqMem|AllocTRES|JobName
@@ -98,6 +104,88 @@ def test_components_of_heterogeneous_jobs_have_their_ids(tmp_path: Path) -> None
     (tmp_path / "jobs.json").write_text(json.dumps(document))
     log = read_workload(tmp_path / "jobs.json")
     assert log.jobs.select("job_id", "cores").rows() == [("12", 12)]
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 64, 1 << 22])
+def test_a_list_is_read_piece_by_piece_as_the_whole_is(chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where texts are damaged: then both are refused, for the same line."""
+    monkeypatch.setattr(json_list, "CHUNK_BYTES", chunk)
+    path, draw = tmp_path / "jobs.json", random.Random(chunk)
+    signs = '{}[],:"\\ \n019.-eu'
+    values = [
+        {"a": [1, -2.5e3, {"jobs": [3]}]},
+        'x\\\u00e9\U0001f600"]',
+        [],
+        12345678901234567890,
+        -0.5,
+        None,
+        True,
+        "\ud83d",
+        float("-inf"),
+    ]
+    document = {"more": {"jobs": [1]}, "jobs": values, "end": 12.25}
+    found = {"read": 0, "refused": 0}
+    for turn in range(400):
+        text = json.dumps(document, indent=draw.choice((None, 1)), ensure_ascii=draw.random() < 0.5)
+        at = draw.randrange(len(text))
+        change = draw.choice(("", draw.choice(signs), text[at : at + draw.randrange(30)])) if turn else text[at]
+        text = text[:at] + change + text[at + draw.choice((0, 1, 1, 5)) :] if turn else text
+        path.write_text(text, errors="surrogatepass")
+        if text[:1] != "{":
+            continue
+        whole, why = _said(_whole, path)
+        pieces, its = _said(_pieces, path)
+        if why is None and isinstance(whole.get("jobs"), list):
+            assert pieces == whole["jobs"] and its is None, text
+            found["read"] += 1
+        else:
+            assert its is not None and (why is None or _line(its) == _line(why)), (text, its, why)
+            found["refused"] += 1
+    assert min(found.values()) > 50
+
+
+def _whole(path: Path) -> Any:
+    return parse_json(read_text(path), path)
+
+
+def _pieces(path: Path) -> list[Any]:
+    return [entry.value for entry in entries(path, "jobs", "hint")]
+
+
+def _said(read: Callable[[Path], Any], path: Path) -> tuple[Any, str | None]:
+    """What is read, or what is said of it."""
+    try:
+        return read(path), None
+    except EscalaError as error:
+        return None, str(error)
+
+
+def _line(why: str) -> str:
+    return why.partition(":")[0]
+
+
+def test_what_a_list_of_jobs_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_list, "CHUNK_BYTES", 1000)
+    monkeypatch.setattr(json_list, "LONGEST", 5000)
+    path = tmp_path / "jobs.json"
+    head = '{"meta": {"plugin": {}},\n"jobs": ['
+    for text, why in (
+        (head + '{"job_id": 1, "name": "' + "x" * 9000, "line 2: not valid JSON .a value of more than 5,000 characters"),
+        (head + "[" * 900_000, "nested too deeply"),
+        (head + "1" * 4500 + "]}", "line 2: a number of thousands of digits"),
+        (head + "1, 2]}", "JSON without a list of jobs: export with"),
+        ('{"meta": {"plugin": {}},\n"jobs": {"a": 1}}', "JSON without a list of jobs: export with"),
+        (head + '{"job_id": 1}],\n"jobs": []}', "names 'jobs' twice"),
+        (head + '{"job_id": 1, "job_id": 2}]}', "names 'job_id' twice"),
+        (head + " " * (1 << 18) + "\n\0]}", "line 3: a byte 0 in a text"),
+        (head + '{"job_id": 1}]}\n{', r"line 3: not valid JSON .Extra data"),
+        (head + '{"job_id": 1}', r"line 2: not valid JSON .Expecting ',' delimiter"),
+    ):
+        path.write_text(text)
+        for read in (read_workload, lambda path: convert(path, tmp_path / "out.parquet")):
+            with pytest.raises(EscalaError, match=why):
+                read(path)
+    assert not (tmp_path / "out.parquet").exists()
 
 
 def test_other_json_is_none_of_sacct(tmp_path: Path) -> None:

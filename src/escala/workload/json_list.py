@@ -1,0 +1,135 @@
+"""The entries of one list of a JSON object, of a file that need not fit into memory."""
+
+from __future__ import annotations
+
+import codecs
+import functools
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from escala.errors import EscalaError
+from escala.reading import HALF, characters, json_error, named_once, reading, refuse_nul
+
+CHUNK_BYTES = 1 << 22
+LONGEST = 1 << 26  # characters of one entry, or of what stands beside the list
+LONGEST_SIGN = 16  # characters of a sign beyond the first 65,536, of -Infinity
+SPACE = re.compile(r"[ \t\n\r]*")
+
+
+class Entry(NamedTuple):
+    """One of the list: what it is, its text, and the number of the line where it begins."""
+
+    value: Any
+    text: str
+    line: int
+
+
+def entries(path: Path, name: str, hint: str) -> Iterator[Entry]:
+    """Those of the list `name`, as they come. EscalaError as of `parse_json`, and, with the hint, where there is no such list; for what
+    stands behind an entry only after that."""
+    keys, there = set[str](), False
+    with reading(path) as stream:
+        text = _Text(stream, path)
+        text.take("{")
+        while text.goes_on("}", is_first=not keys):
+            if text.next_sign() != '"':
+                raise text.wrong("Expecting property name enclosed in double quotes")
+            key = text.value().value
+            named_once([(known, None) for known in (key, *({key} & keys))], path)
+            keys.add(key)
+            text.take(":")
+            if key != name or text.next_sign() != "[":
+                text.value()
+                continue
+            text.take("[")
+            there, is_first = True, True
+            while text.goes_on("]", is_first):
+                is_first = False
+                yield text.value()
+        if text.next_sign():
+            raise text.wrong("Extra data")
+    if not there:
+        raise EscalaError(f"{path}: is JSON without a list of {name}: {hint}")
+
+
+class _Text:
+    """The part of a text that is in memory, and a place in it."""
+
+    def __init__(self, stream: BinaryIO, path: Path) -> None:
+        self._stream, self._path, self._ended = stream, path, False
+        self._bytes = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
+        self._json = json.JSONDecoder(object_pairs_hook=functools.partial(named_once, path=path))
+        self._text, self._at = "", 0
+        self._line, self._counted = 1, 0  # lines are counted to there
+
+    def take(self, sign: str) -> None:
+        """Go behind this sign, which must be next."""
+        if self.next_sign() != sign:
+            raise self.wrong(f"Expecting {sign!r} delimiter")
+        self._at += 1
+
+    def goes_on(self, end: str, is_first: bool) -> bool:
+        """Go before another entry, or (False) behind the end."""
+        if self.next_sign() == end:
+            self.take(end)
+            return False
+        if not is_first:
+            self.take(",")
+        return True
+
+    def next_sign(self) -> str:
+        """What stands next but for spaces; "" at the end of the file."""
+        while True:
+            self._at = SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
+            if self._at < len(self._text) or self._ended:
+                return self._text[self._at : self._at + 1]
+            self._more()
+
+    def value(self) -> Entry:
+        """What begins here, however much of the file it takes; go behind it."""
+        self.next_sign()
+        while True:
+            try:
+                value, end = self._json.raw_decode(self._text, self._at)
+                if end + LONGEST_SIGN < len(self._text) or self._ended:  # else a number may go on
+                    break
+            except EscalaError:
+                raise
+            except (ValueError, RecursionError) as error:
+                if not self._may_go_on(error):
+                    raise json_error(error, self._text, self._path, self._line_at(0)) from None
+            self._more()
+        text, line = self._text[self._at : end], self._line_at(self._at)
+        self._at = end
+        return Entry(characters(value) if HALF.search(text) else value, text, line)
+
+    def wrong(self, why: str) -> EscalaError:
+        """What is said of this place."""
+        return EscalaError(f"{self._path}, line {self._line_at(self._at)}: not valid JSON ({why}): mend the file")
+
+    def _may_go_on(self, error: BaseException) -> bool:
+        """Is what is wrong with a value perhaps that the part ends?"""
+        if self._ended or not isinstance(error, json.JSONDecodeError):
+            return False
+        if len(self._text) - self._at > LONGEST:
+            raise self.wrong(f"a value of more than {LONGEST:,} characters")
+        return error.pos >= len(self._text) - LONGEST_SIGN or error.msg.startswith("Unterminated string")
+
+    def _line_at(self, at: int) -> int:
+        """The number of the line of a place. The next one asked for is rarely before it."""
+        between = self._text.count("\n", min(self._counted, at), max(self._counted, at))
+        self._line += between if at >= self._counted else -between
+        self._counted = at
+        return self._line
+
+    def _more(self) -> None:
+        """Read on, without what is before the place."""
+        data = self._stream.read(CHUNK_BYTES)
+        refuse_nul(data, self._path, self._line_at(len(self._text)))
+        self._line_at(self._at)
+        self._text = self._text[self._at :] + self._bytes.decode(data, final=not data)
+        self._at = self._counted = 0
+        self._ended = not data
