@@ -17,17 +17,14 @@ from stable_baselines3.common.vec_env import VecNormalize
 from escala.agents import checkpoint
 from escala.agents.agent import FORMAT, MANIFEST, Agent
 from escala.agents.imitation import teaching
-from escala.agents.networks.build import RLLIB, build_learner, check_algorithm, check_request, pin_threads
-from escala.agents.presets import Preset, preset_of
+from escala.agents.networks.build import build_learner, pin_threads
 from escala.agents.training import tracking
+from escala.agents.training.asked import Asked
 from escala.agents.training.learning_curve import Returns, Watch, watch_of
 from escala.agents.training.native import native_batch
-from escala.agents.training.validation import Early, check_days
+from escala.agents.training.validation import Early
 from escala.agents.vecenv import NativeVecEnv
 from escala.envs import BatchVectorEnv
-from escala.errors import EscalaError
-from escala.extras import need
-from escala.policies.rollout_names import rollout_of
 from escala.writing import claimed, remove
 from escala.writing.stale import remove_stale
 
@@ -86,52 +83,6 @@ class _Between(BaseCallback):
         return not enough and (self._end is None or time.monotonic() < self._end)
 
 
-def _plain(value: Any, what: str) -> Any:
-    """A value as JSON keeps it; EscalaError where it cannot."""
-    if isinstance(value, tuple | list):
-        return [_plain(v, what) for v in value]
-    if isinstance(value, np.generic):
-        return value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise EscalaError(f"option {what}={value!r}: give numbers, texts or lists of them")
-
-
-def _imitated(name: str, teacher: Any) -> Mapping[str, Sequence[float]]:
-    """The teacher that a policy's name stands for."""
-    if teacher is not None:
-        raise EscalaError("train: imitate and teacher both name whom to imitate: give one of them")
-    policy = rollout_of(name, 0)
-    if policy is None or "=" in name:
-        raise EscalaError(f"train: cannot imitate {name!r}: use rollout or rollout:128, or see teacher")
-    return {"rollout": [policy.futures]}
-
-
-def _teaching(teacher: Any, imitate: str | None) -> Any:
-    """The teacher, checked; None without one."""
-    if imitate is not None:
-        teacher = _imitated(imitate, teacher)
-    if teacher is not None:
-        teaching.check(teacher)
-    return teacher
-
-
-def _teacher(teacher: Any) -> Any:
-    """A teacher as JSON keeps it."""
-    if isinstance(teacher, Mapping):
-        return {str(name): _plain(list(value), "teacher") for name, value in teacher.items()}
-    return None if teacher is None else _plain(list(teacher), "teacher")
-
-
-def _about(workload: Any) -> dict[str, Any]:
-    """What a manifest says of the workload."""
-    if isinstance(workload, list | tuple):
-        return checkpoint.about_days(workload)
-    if isinstance(workload, str | Path):
-        return {"path": str(workload)}
-    return {} if workload is None else {"name": workload.name, "source": workload.source, "jobs": len(workload)}
-
-
 def train(
     env_id: str,
     workload: Any = None,
@@ -176,117 +127,54 @@ def train(
     torch runs on one thread. Training uses, and leaves changed, the global random generators of torch and NumPy.
     Raises EscalaError: unknown names, a folder that holds an agent already (without resume), a checkpoint of another training.
     """
-    if algorithm is not None:
-        check_algorithm(algorithm)
-    tracking.check(track)
-    teacher = _teaching(teacher, imitate)
-    check_request(steps, seed, num_envs, learn)
-    check_days(env_id, workload, validation, patience)
-    if steps < (1 if teacher is None else 0):
-        raise EscalaError(f"steps={steps}: give at least 1 (0: imitate the teacher only)")
-    chosen = preset_of(env_id, preset)
-    by_rllib = (algorithm or chosen.algorithm) in RLLIB
-    if by_rllib:
-        _check_rllib(resume=resume, teacher=teacher, curve=curve, validation=validation, snapshots=snapshots, track=track)
-    folder = None if out is None else Path(out)
-    checkpoint.check_folder(folder, resume)
-    _check_snapshots(snapshots, steps, folder)
-    options = {**chosen.environment, **(chosen.drawn if workload is None else {}), **env_options}
-    settings = {**chosen.learn, **(learn or {})}
-    request = _request(env_id, workload, options, settings) | {
-        "algorithm": algorithm or chosen.algorithm,
-        "preset": preset,
-        "num_envs": num_envs or chosen.num_envs,
-        "steps": steps,
-        "seed": seed,
-        "teacher": _teacher(teacher),
-        "validation_days": None if validation is None else checkpoint.about_days(validation, "validation") | {"patience": patience},
-    }
+    asked = Asked(
+        env_id=env_id, workload=workload, platform=platform, algorithm=algorithm, steps=steps, seed=seed, out=out, resume=resume,
+        progress=progress, preset=preset, num_envs=num_envs, minutes=minutes, learn=learn, teacher=teacher, imitate=imitate, curve=curve,
+        validation=validation, patience=patience, snapshots=snapshots, track=track, env_options=env_options,
+    )  # fmt: skip
+    request = asked.checked()
     pin_threads()
-    with claimed(folder):
-        native = native_batch(env_id, request["num_envs"], workload, platform, options)
-        if by_rllib:
-            return _by_rllib(request, chosen, native, (workload, platform), folder, progress, minutes)
-        training = _Training(request, chosen, settings, native, folder)
-        training.look_on(options, folder is not None if curve is None else curve, validation, patience)
-        training.snapshots, training.platform = sorted(snapshots), platform
-        if resume:
-            training.restore()
-        elif teacher is not None:
-            teaching.teach(training.model, training.normaliser, native.batch, teacher, seed)
-        training.fit(progress, minutes, track, resume)
-        return training.agent()
+    with claimed(asked.folder):
+        native = native_batch(env_id, request["num_envs"], workload, platform, asked.options)
+        return _by_rllib(asked, native) if asked.by_rllib else _Training(asked, native).run()
 
 
-def _request(env_id: str, workload: Any, options: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What is asked of a training, as JSON keeps it; a checkpoint belongs to one alone."""
-    return {
-        "env_id": env_id,
-        "env_options": {k: _plain(v, k) for k, v in options.items()},
-        "learn": {k: _plain(v, k) for k, v in settings.items()},
-        "workload": _about(workload),
-    }
-
-
-def _check_rllib(**given: Any) -> None:
-    """EscalaError for what RLlib's trainings do not know, and where RLlib is not installed."""
-    for name, value in given.items():
-        if value is not None and value is not False and value != ():
-            raise EscalaError(f"{name} means nothing to RLlib's algorithms: leave it out, or train with maskable-ppo")
-    need(f"algorithm {RLLIB[0]}", "rllib")
-
-
-def _by_rllib(
-    request: dict[str, Any],
-    chosen: Preset,
-    native: BatchVectorEnv,
-    given: tuple[Any, Any],
-    folder: Path | None,
-    progress: Callable[[float], None] | None,
-    minutes: float | None,
-) -> Agent:
+def _by_rllib(asked: Asked, native: BatchVectorEnv) -> Agent:
     from escala.agents.rllib.training import fit, of_environment
 
-    manifest = _described(request, chosen, native, given[1])
-    networks, found = fit(of_environment(request, manifest, *given), progress, minutes)
+    manifest = _described(asked, native)
+    networks, found = fit(of_environment(asked.request, manifest, asked.workload, asked.platform), asked.progress, asked.minutes)
     agent = Agent(networks[0], manifest | found)
-    if folder is not None:
-        agent.write(folder)
+    if asked.folder is not None:
+        agent.write(asked.folder)
     return agent
-
-
-def _check_snapshots(snapshots: Any, steps: int, folder: Path | None) -> None:
-    whole_numbers = isinstance(snapshots, Sequence) and all(isinstance(n, int) and not isinstance(n, bool) for n in snapshots)
-    if not whole_numbers or any(not 0 < n <= steps for n in snapshots):
-        raise EscalaError(f"snapshots={snapshots!r}: give numbers of decisions from 1 to steps={steps}")
-    if snapshots and folder is None:
-        raise EscalaError("snapshots need out: the folder in which they are kept")
 
 
 class _Training:
     """A learner, its games, and who looks on while it learns."""
 
-    def __init__(
-        self, request: dict[str, Any], chosen: Preset, settings: Mapping[str, Any], native: BatchVectorEnv, folder: Path | None
-    ) -> None:
-        self.request, self.chosen, self.native, self.folder = request, chosen, native, folder
+    def __init__(self, asked: Asked, native: BatchVectorEnv) -> None:
+        self.asked, self.request, self.native, self.folder = asked, asked.request, native, asked.folder
         self.face = NativeVecEnv(native)
-        self.normaliser = _normaliser(self.face, settings) if chosen.normalise else None
+        self.normaliser = _normaliser(self.face, asked.settings) if asked.chosen.normalise else None
         face = self.normaliser or self.face
-        self.model = build_learner(request["algorithm"], chosen, settings, face, request["seed"], request["steps"])
+        self.model = build_learner(self.request["algorithm"], asked.chosen, asked.settings, face, asked.seed, asked.steps)
         self.returns = Returns(self.model)
-        self.watch: Watch | None = None
-        self.early: Early | None = None
-        self.snapshots: list[int] = []
-        self.platform: Any = None
+        curve = asked.folder is not None if asked.curve is None else asked.curve
+        self.watch = watch_of(asked.env_id, native.batch, asked.options, self.model) if curve else None
+        days = asked.validation
+        self.early = None if days is None else Early(native.batch, days, asked.options, self.model, asked.patience)
+        self.snapshots = sorted(asked.snapshots)
         self._began, self._before_s = 0.0, 0.0  # of this sitting; what those before took
 
-    def look_on(self, options: Mapping[str, Any], curve: bool, validation: Sequence[Any] | None, patience: int) -> None:
-        """Keep a curve where it is wanted, and the weights that do best on validation days where there are some."""
-        if curve:
-            self.watch = watch_of(self.request["env_id"], self.native.batch, options, self.model)
-        if validation is not None:
-            self.early = Early(self.native.batch, validation, options, self.model, patience)
+    def run(self) -> Agent:
+        """Go on from the checkpoint, or begin with the teacher's lessons; learn."""
+        if self.asked.resume:
+            self.restore()
+        elif self.asked.lessons is not None:
+            teaching.teach(self.model, self.normaliser, self.native.batch, self.asked.lessons, self.asked.seed)
+        self.fit()
+        return self.agent()
 
     def restore(self) -> None:
         """Go on from the checkpoint."""
@@ -313,15 +201,15 @@ class _Training:
     def _elapsed_s(self) -> float:
         return self._before_s + time.monotonic() - self._began
 
-    def fit(self, progress: Callable[[float], None] | None, minutes: float | None, track: str | None, resume: bool) -> None:
+    def fit(self) -> None:
         """Learn what is left to learn, and tell a tracker."""
-        steps = self.request["steps"]
+        steps, minutes = self.asked.steps, self.asked.minutes
         save = self.save if self.folder is not None else None
         left = None if minutes is None else max(0.0, minutes - self._before_s / 60.0)
-        between = _Between(save, self.snap, progress, steps, left, self.returns, self.watch, self.early)
+        between = _Between(save, self.snap, self.asked.progress, steps, left, self.returns, self.watch, self.early)
         self._began = time.monotonic()
         if self.model.num_timesteps < steps:
-            with tracking.tracked(track, self.request, resume) as logger:
+            with tracking.tracked(self.asked.track, self.request, self.asked.resume) as logger:
                 self.model.set_logger(logger)
                 self.model.learn(steps - self.model.num_timesteps, callback=between, reset_num_timesteps=False)
 
@@ -334,7 +222,7 @@ class _Training:
                 Agent(self.model.policy, self._manifest(self._elapsed_s())).save(kept)
 
     def _manifest(self, elapsed_s: float) -> dict[str, Any]:
-        return _manifest(self.request, self.chosen, self.native, self.platform, self.model, self.normaliser, elapsed_s)
+        return _manifest(self.asked, self.native, self.model, self.normaliser, elapsed_s)
 
     def agent(self) -> Agent:
         """What was learnt, saved where there is a folder."""
@@ -361,11 +249,9 @@ def _normaliser(face: NativeVecEnv, settings: Mapping[str, Any]) -> VecNormalize
     return VecNormalize(face, norm_obs=False, norm_reward=True, gamma=float(settings.get("gamma", 0.99)))
 
 
-def _manifest(
-    request: Mapping[str, Any], chosen: Preset, native: BatchVectorEnv, platform: Any, model: Any, normaliser: Any, elapsed_s: float
-) -> dict[str, Any]:
+def _manifest(asked: Asked, native: BatchVectorEnv, model: Any, normaliser: Any, elapsed_s: float) -> dict[str, Any]:
     returns = [float(episode["r"]) for episode in model.ep_info_buffer or ()]
-    return _described(request, chosen, native, platform) | {
+    return _described(asked, native) | {
         "steps_done": int(model.num_timesteps),
         "elapsed_s": round(elapsed_s, 3),
         "mean_return": float(np.mean(returns)) if returns else None,
@@ -377,13 +263,14 @@ def _manifest(
     }
 
 
-def _described(request: Mapping[str, Any], chosen: Preset, native: BatchVectorEnv, platform: Any) -> dict[str, Any]:
+def _described(asked: Asked, native: BatchVectorEnv) -> dict[str, Any]:
     """What is known of an agent before it learns."""
+    platform, chosen = asked.platform, asked.chosen
     machine = getattr(native.batch, "platform", None)
     return {
         "kind": "agent",
         "format": FORMAT,
-        **request,
+        **asked.request,
         "command": sys.argv,
         "platform": machine.spec() if machine is not None else (str(platform) if platform is not None else None),
         "network": list(chosen.network),
