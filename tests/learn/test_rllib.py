@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,15 @@ from escala import EscalaError
 from escala.agents import trials
 from escala.agents.networks.build import build_policy
 from escala.envs import multi
+
+
+@pytest.fixture(autouse=True)
+def ended() -> Iterator[None]:
+    """RLlib by itself starts a Ray of the process, and leaves it running."""
+    yield
+    import ray
+
+    ray.shutdown()
 
 
 @pytest.mark.slow
@@ -89,10 +99,7 @@ def test_seeds_side_by_side_are_the_agents_of_one_process(tmp_path: Path) -> Non
     given = {name: value for name, value in SMALL.items() if name != "preset"} | {"algorithm": "rllib-ppo", "steps": 512}
     asked = {"presets": ["reserve"], "seeds": [0, 1], **given}
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    try:
-        here, there = (trials.trials("escala/Slots-v0", None, None, out=tmp_path / on, on=on, **asked) for on in ("local:1", "ray"))
-    finally:
-        ray.shutdown()
+    here, there = (trials.trials("escala/Slots-v0", None, None, out=tmp_path / on, on=on, **asked) for on in ("local:1", "ray"))
     assert here["error"].null_count() == 2 and here.drop("train_s").equals(there.drop("train_s"))
     for name in here["agent"]:
         one, other = (escala.load_agent(tmp_path / on / name).network.state_dict() for on in ("local:1", "ray"))
