@@ -95,8 +95,9 @@ def test_times_that_are_unix_times_already_are_not_counted_from_the_start_once_m
 
 def test_allocated_or_requested_processors(tmp_path: Path) -> None:
     text = line(1, 0, alloc=8, asked=6) + "\n" + line(2, 1, alloc=-1, asked=6) + "\n" + line(3, 2, alloc=8, asked=-1)
-    assert read(tmp_path, text).jobs["cores"].to_list() == [8, 6, 8]
-    assert read(tmp_path, text, cores="requested").jobs["cores"].to_list() == [6, 6, 8]
+    text += "\n" + line(4, 3, alloc=0, asked=5)
+    assert read(tmp_path, text).jobs["cores"].to_list() == [8, 6, 8, 5]
+    assert read(tmp_path, text, cores="requested").jobs["cores"].to_list() == [6, 6, 8, 5]
 
 
 def test_partial_executions_go_where_the_whole_job_is_there(tmp_path: Path) -> None:
@@ -118,7 +119,7 @@ def test_queue_falls_back_to_the_partition(tmp_path: Path) -> None:
 
 
 def test_zero_is_a_user_and_a_queue(tmp_path: Path) -> None:
-    """Of queue 0 are the interactive jobs, says the standard; only what is negative is not told."""
+    """Only what is negative is not known."""
     text = "1 0 0 10 4 -1 -1 4 60 -1 1 0 0 0 0 0 0 -1\n2 0 0 10 4 -1 -1 4 60 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
     jobs = read(tmp_path, text).jobs
     assert [jobs[name].to_list() for name in ("user", "group", "queue")] == [["0", None]] * 3
