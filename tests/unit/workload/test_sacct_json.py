@@ -139,7 +139,8 @@ def test_a_list_is_read_piece_by_piece_as_the_whole_is(chunk: int, tmp_path: Pat
             assert pieces == whole["jobs"] and its is None, text
             found["read"] += 1
         else:
-            assert its is not None and (why is None or _line(its) == _line(why)), (text, its, why)
+            comma = why is not None and "trailing comma" in why  # Python 3.13 and later name the comma, not what stands behind it
+            assert its is not None and (why is None or comma or _line(its) == _line(why)), (text, its, why)
             found["refused"] += 1
     assert min(found.values()) > 50
 
@@ -171,7 +172,7 @@ def test_what_a_list_of_jobs_cannot_be(tmp_path: Path, monkeypatch: pytest.Monke
     head = '{"meta": {"plugin": {}},\n"jobs": ['
     for text, why in (
         (head + '{"job_id": 1, "name": "' + "x" * 9000, "line 2: not valid JSON .a value of more than 5,000 characters"),
-        (head + "[" * 900_000, "nested too deeply"),
+        (head + "[" * 900_000, "nested too deeply|a value of more than"),  # Python 3.14 goes deeper
         (head + "1" * 4500 + "]}", "line 2: a number of thousands of digits"),
         (head + "1, 2]}", "JSON without a list of jobs: export with"),
         ('{"meta": {"plugin": {}},\n"jobs": {"a": 1}}', "JSON without a list of jobs: export with"),
