@@ -118,6 +118,9 @@ def test_an_image_is_made_of_the_package_alone() -> None:
     }  # fmt: skip
     (extras,) = re.findall(r"\[([\w,]+)\]", image)
     assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
+    build, run = re.findall(r"podman (?:build|run) [^&]+", image.partition("\n")[0])
+    job = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8").partition("\n  image:\n")[2]
+    assert f"run: {build.strip()}\n" in job and run.partition(" escala ")[0] in job, "built as its first line has it"
 
 
 def _versions() -> ModuleType:
