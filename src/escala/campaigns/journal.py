@@ -54,6 +54,7 @@ def opened(folder: Path) -> Iterator[Journal]:
             begun = data.startswith(HEAD)
             if not begun and data.startswith(ANY):
                 raise EscalaError(f"{path}: of another version of Escala: go on with that one, or name another folder")
+            begun = begun or any(map(entry_of, data.splitlines()[1:]))  # only its first line is damaged
             if not begun and (others or not HEAD.startswith(data)):
                 raise EscalaError(f"{folder}: holds files that no campaign wrote: name another folder")
             whole = data[: data.rfind(b"\n") + 1]

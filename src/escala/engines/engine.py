@@ -76,7 +76,13 @@ def _read(on: str, known: str = "local, local:N for N processes, ray, ray:HOST:P
 
 
 def _cluster(found: re.Match[str]) -> AbstractContextManager[Each]:
-    return on_ray.cluster(found["address"] or os.environ.get("RAY_ADDRESS") or None)
+    """RAY_ADDRESS as Ray has it: HOST:PORT, `auto` for the cluster of this machine, `local` for none."""
+    named = os.environ.get("RAY_ADDRESS", "")
+    if found["address"] is None and named not in ("", "auto", "local"):
+        if (read := _ENGINE.fullmatch(f"ray:{named}")) is None:
+            raise EscalaError(f"RAY_ADDRESS={quoted(named)} (--on ray): give HOST:PORT as `ray start` told it, auto, or local")
+        found = read
+    return on_ray.cluster(found["address"] or (named if named == "auto" else None))
 
 
 def _processes(on: str, found: re.Match[str]) -> int:

@@ -196,6 +196,9 @@ def test_lines_that_were_changed_are_run_again(spec: dict[str, Any], tmp_path: P
     path.write_bytes(path.read_bytes().replace(b'"mean_wait_s": ', b'"mean_wait_s": 9', 1))
     again = escala.campaign(spec, tmp_path / "out", "local:1")
     assert again.done == 1 and again.runs.equals(first.runs)
+    path.write_bytes(b"#" + path.read_bytes()[1:])  # its first line, which says what it is
+    last = escala.campaign(spec, tmp_path / "out", "local:1")
+    assert last.done == 0 and last.runs.equals(first.runs)
 
 
 def test_a_failing_run_is_tried_twice_and_named(spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,47 @@ def test_an_address_without_ray_behind_it_is_one_line_within_seconds() -> None:
         web.shutdown()
         web.server_close()
         silent.close()
+
+
+def test_what_speaks_as_ray_does_and_is_none_is_one_line_in_time(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A service that begins as gRPC does, and then says no more; nothing of what Ray writes of it is seen."""
+    pytest.importorskip("ray", reason="the extra ray is not installed")
+    monkeypatch.setattr(on_ray, "CONNECT_S", 15.0)
+    server = socket.create_server(("127.0.0.1", 0))
+    address = f"127.0.0.1:{server.getsockname()[1]}"
+
+    def answer() -> None:
+        with suppress(OSError):
+            while True:
+                lines.append(server.accept()[0])
+                lines[-1].sendall(b"\0\0\0\4\0\0\0\0\0")
+
+    lines: list[socket.socket] = []
+    threading.Thread(target=answer, daemon=True).start()
+    try:
+        with pytest.raises(escala.EscalaError) as told, on_ray.cluster(address):
+            pass
+        assert address in str(told.value) and "--on ray" in str(told.value) and "\n" not in str(told.value)
+        assert capfd.readouterr() == ("", "")
+    finally:
+        for one in (server, *lines):
+            one.close()
+
+
+def test_the_address_of_the_environment_is_as_ray_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str | None] = []
+    monkeypatch.setattr(on_ray, "cluster", lambda address: asked.append(address))
+    for named in ("", "local", "auto", "here:6379"):
+        monkeypatch.setenv("RAY_ADDRESS", named)
+        engine_of("ray", Path())
+        engine_of("ray:there:1", Path())
+    assert asked == [None, "there:1", None, "there:1", "auto", "there:1", "here:6379", "there:1"]
+    for named in ("ray://here:10001", "here", "here:x"):
+        monkeypatch.setenv("RAY_ADDRESS", named)
+        with pytest.raises(escala.EscalaError, match=r"^RAY_ADDRESS='.*' .--on ray.: give HOST:PORT .*, auto, or local$"):
+            engine_of("ray", Path())
 
 
 def test_a_node_with_another_escala_is_named(spec: dict[str, Any]) -> None:
