@@ -7,7 +7,8 @@
 #   make test-slurm  the tests beside a real Slurm of its own (ten minutes), which has to be installed
 #   make slurm-lab   a Slurm of eight emulated nodes on this machine, to try escala beside slurm; ended by make slurm-lab-down
 #   make test-lowest  schedules with the lowest versions that the core may have
-#   make test-extras  Ray, RLlib, trackers, ONNX and the hub, which make setup leaves out, in an environment of their own
+#   make test-extras  Ray, RLlib, trackers, ONNX and the hub, which make setup leaves out, in an environment of their own; with EXTRAS_AT=lowest
+#                    the lowest versions of them that there may be
 #   make bench       the figures of docs/performance.md
 #   make docs        the documentation as a site in docs/_build/html, warnings as errors
 #   make wheel       a wheel that brings machine code of the usual paths: nothing is compiled when it is first used on a common processor
@@ -77,9 +78,10 @@ test-lowest:
 	$(VENV)-lowest/bin/python -m pytest tests/golden tests/oracle tests/laws tests/unit/streaming
 
 # Ray asks for a release of Gymnasium of its own choice, so it is not beside the others.
+EXTRAS_AT ?= newest
 test-extras:
 	test -x $(VENV)-extras/bin/python || $(PYTHON) -m venv $(VENV)-extras
-	$(VENV)-extras/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[ray,rllib,report,share,track,optuna,onnx]" onnxruntime pytest hypothesis
+	$(VENV)-extras/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt $(if $(filter lowest,$(EXTRAS_AT)),$$($(PYTHON) -m tests.lowest rllib share track optuna onnx)) -e ".[ray,rllib,report,share,track,optuna,onnx]" onnxruntime pytest hypothesis
 	$(VENV)-extras/bin/python -m pytest tests/unit/campaigns/test_engines.py tests/cli/test_replays_on_engines.py tests/learn/test_rllib.py tests/learn/test_trials.py tests/learn/test_tracking.py tests/learn/test_onnx.py tests/cli/test_policy_verbs.py
 
 check: $(STAMP)

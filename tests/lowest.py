@@ -1,4 +1,5 @@
-"""`python -m tests.lowest`: the lowest versions that pyproject.toml allows of what the core needs, as arguments for pip."""
+"""`python -m tests.lowest [EXTRA...]`: the lowest versions that pyproject.toml allows of what the core, or extras, need, as arguments for
+pip."""
 
 from __future__ import annotations
 
@@ -18,11 +19,13 @@ def lowest(requirement: str) -> str:
     return f"{found[1]}=={found[2]}"
 
 
-def main() -> int:
-    needed = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]["dependencies"]
+def main(extras: list[str]) -> int:
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    of_extras = (one for extra in extras for one in project["optional-dependencies"][extra] if not one.startswith("escala["))
+    needed = list(of_extras) if extras else project["dependencies"]
     sys.stdout.write(" ".join(lowest(one) for one in needed) + "\n")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
