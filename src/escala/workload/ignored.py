@@ -93,7 +93,9 @@ class Tally:
     def ignored(self, before: Found | None = None) -> dict[str, dict[str, int]]:
         """See `ignored_in`."""
         found: dict[str, dict[str, int]] = {}
-        kept = {} if before is None else kept_of(before, self.jobs)
+        kept: Mapping[str, dict[str, int]] = {} if before is None else before.ignored
+        if before is not None and self.jobs < before.rows:
+            kept = of_whole(kept)
         for name, told in (AMOUNTS | LABELS).items():
             if name not in self._jobs and told in kept:
                 found[told] = kept[told]
@@ -111,11 +113,6 @@ def ignored_in(jobs: pl.DataFrame, before: Found | None = None) -> dict[str, dic
     """What no replay looks at, by its name: `jobs`, how many have it, and for labels `values`, how many there are. before: what was read,
     which says it of columns that its table has no more."""
     return _tally(jobs).ignored(before)
-
-
-def kept_of(before: Found, jobs: int) -> dict[str, dict[str, int]]:
-    """What stands beside a table of which so many jobs are taken."""
-    return of_whole(before.ignored) if jobs < before.rows else dict(before.ignored)
 
 
 def said_nothing(jobs: pl.DataFrame) -> list[str]:

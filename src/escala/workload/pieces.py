@@ -13,7 +13,7 @@ import polars as pl
 
 from escala.reading import file_name, guarded
 from escala.workload.clean import clean
-from escala.workload.ignored import kept_of
+from escala.workload.ignored import AMOUNTS, LABELS, Tally
 from escala.workload.known_ids import KnownIds
 from escala.workload.ordering import AT, cut, sorted_on_disk
 from escala.workload.read import stem
@@ -27,6 +27,8 @@ __all__ = ["OPTIONS", "PIECE", "Pieces", "placed"]
 PIECE = 100_000  # jobs, about
 BY_END = ("slurm", "pbs")
 """Formats that list jobs as they end, or in any order."""
+COUNTED = tuple(name for name in (*AMOUNTS, *LABELS) if name not in SCHEMA)
+"""Columns that are counted, and then dropped."""
 
 
 class Pieces:
@@ -43,7 +45,7 @@ class Pieces:
     ) -> None:
         self.path, self.jobs, self.on_disk, self.scratch = Path(path), jobs, on_disk, scratch
         self._records = Records(self.path, jobs, False, options)
-        self._ids, self._first_s, self._jobs = KnownIds(), 0.0, 0
+        self._ids, self._first_s, self._tally = KnownIds(), 0.0, Tally()
 
     @property
     def cleaning(self) -> dict[str, int]:
@@ -57,9 +59,8 @@ class Pieces:
 
     @property
     def ignored(self) -> dict[str, dict[str, int]]:
-        """What no replay looks at, where it is kept beside the table: of a log that is read here for the first time it is not counted."""
-        about = self._records.about
-        return {} if about is None else kept_of(about, self._jobs)
+        """What no replay looks at, as of a workload."""
+        return self._tally.ignored(self._records.about)
 
     @property
     def read_as(self) -> dict[str, Any]:
@@ -77,7 +78,6 @@ class Pieces:
                     piece = self._workload(frame.drop(AT), kind, none)
                     if piece is not None:
                         none = False
-                        self._jobs += len(piece)
                         yield piece
             self._records.close(none)
 
@@ -94,8 +94,10 @@ class Pieces:
             return None
         if is_first:
             self._first_s = float(cleaned.jobs["submit_s"].min())  # type: ignore[arg-type]
+        self._tally.note(cleaned.jobs)
         origin, first = about.origin_s(self._first_s), self._first_s if about.shift else 0.0
-        jobs = cleaned.jobs.with_columns(clocked(cleaned.jobs) - first)
+        jobs = cleaned.jobs.drop(COUNTED, strict=False)
+        jobs = jobs.with_columns(clocked(jobs) - first)
         source = f"{file_name(self.path)}: {about.note}"
         return Workload.from_jobs(jobs, name=stem(self.path), source=source, origin_s=origin + first, max_cores=about.max_cores)
 
@@ -108,6 +110,6 @@ def placed(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 
 def _seen(frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns at which a stream looks."""
-    known = (*SCHEMA, "limited", "flops", BEGIN, "line")
+    """The columns at which a stream looks, and those that it counts alone."""
+    known = (*SCHEMA, "limited", "flops", BEGIN, "line", *COUNTED)
     return frame.select(name for name in frame.columns if name in known or name.startswith("demand_"))

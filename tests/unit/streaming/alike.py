@@ -43,7 +43,7 @@ def same(
     assert both == pytest.approx({name: summary[name] for name in both}, **NAN_IS_NAN)
     assert found.manifest["window"] == whole.manifest["window"]
     about = whole.manifest["workload"]
-    alike = ("name", "source", "jobs", "cleaning", "read_as")
+    alike = ("name", "source", "jobs", "cleaning", "ignored", "read_as")
     assert {name: found.manifest["workload"][name] for name in alike} == {name: about[name] for name in alike}
     assert set(found.first_cleaned) == set(log.first_cleaned)
     assert moved or found.first_cleaned == log.first_cleaned
