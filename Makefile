@@ -82,7 +82,7 @@ EXTRAS_AT ?= newest
 test-extras:
 	test -x $(VENV)-extras/bin/python || $(PYTHON) -m venv $(VENV)-extras
 	$(VENV)-extras/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt $(if $(filter lowest,$(EXTRAS_AT)),$$($(PYTHON) -m tests.lowest rllib share track optuna onnx)) -e ".[ray,rllib,report,share,track,optuna,onnx]" onnxruntime pytest hypothesis
-	$(VENV)-extras/bin/python -m pytest tests/unit/campaigns/test_engines.py tests/cli/test_replays_on_engines.py tests/learn/test_rllib.py tests/learn/test_trials.py tests/learn/test_tracking.py tests/learn/test_onnx.py tests/cli/test_policy_verbs.py
+	$(VENV)-extras/bin/python -m pytest tests/unit/campaigns/test_engines.py tests/unit/campaigns/test_agents.py tests/cli/test_replays_on_engines.py tests/learn/test_rllib.py tests/learn/test_trials.py tests/learn/test_tracking.py tests/learn/test_onnx.py tests/cli/test_policy_verbs.py
 
 check: $(STAMP)
 	$(BIN)/ruff check .

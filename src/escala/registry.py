@@ -34,8 +34,8 @@ ENVIRONMENTS: dict[str, Entry] = {
 
 
 POLICIES = {"agent:": "escala.loading", "shield:": "escala.loading"}
-"""How names of policies begin that stand in folders of trained agents -> the module whose `policy_named` makes them: floors below it take
-such names without knowing agents."""
+"""How names of policies begin that stand in folders of trained agents -> the module whose `policy_named` makes them and whose
+`digests_named` hashes what decides: floors below it take such names without knowing agents."""
 
 
 def is_trained(name: Any) -> bool:
@@ -43,10 +43,19 @@ def is_trained(name: Any) -> bool:
     return isinstance(name, str) and name.startswith(tuple(POLICIES))
 
 
-def trained(name: str) -> Any:
-    """The policy of such a name; EscalaError where the folder holds none."""
-    module = next(module for begin, module in POLICIES.items() if name.startswith(begin))
-    return import_module(module).policy_named(name)
+def trained(name: str, seed: int = 0) -> Any:
+    """The policy of such a name; EscalaError where the folder holds none. seed: of its draws, if it draws (`draws`)."""
+    return _door(name).policy_named(name, seed)
+
+
+def trained_digests(name: str) -> dict[str, str]:
+    """SHA-256 of what decides under such a name, by path; EscalaError where the folder holds none."""
+    found: dict[str, str] = _door(name).digests_named(name)
+    return found
+
+
+def _door(name: str) -> ModuleType:
+    return import_module(next(module for begin, module in POLICIES.items() if name.startswith(begin)))
 
 
 def register(gymnasium: Any) -> None:

@@ -73,7 +73,7 @@ def test_what_is_wrong_is_one_line(escala_: Escala, suite: Path) -> None:
         (["run", "easy", "--suite", "none.toml", "--out", "x"], "none.toml: no such file"),
         (["run", "easy", "--suite", "real", "--logs", "nowhere", "--out", "x"], "3 logs of the suite are missing in nowhere: ALCF-"),
         (["run", "easy", "--suite", suite, "--shutdown", "timeout:0", "--out", "x"], "needs a power profile"),
-        (["run", "agent:x", "--suite", suite, "--out", "x"], "agents"),
+        (["run", "agent:x", "--suite", suite, "--out", "x"], "log 'year': x: no trained agent here"),
         (["run", "easy", "--suite", suite, "--on", "lokal", "--out", "x"], "unknown engine 'lokal'"),
         (["run", "easy", "--suite", suite, "--name", "", "--out", "x"], "name of the entry (--name) ''"),
         (["run", "policy:none/{log}", "--suite", suite, "--out", "x"], "log 'year': scheduler 'policy:none/year': none/year/policy.toml"),

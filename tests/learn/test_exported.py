@@ -194,9 +194,9 @@ def test_a_replay_by_a_team_imports_no_torch(tmp_path: Path) -> None:
     lists.workload(0).jobs.write_parquet(tmp_path / "log.parquet")
     (tmp_path / "machines.json").write_text(json.dumps(lists.platform.spec()), encoding="utf-8")
     code = (
-        "import sys, escala; from escala.cli.replay import policy\n"
+        "import sys, escala; from escala.registry import trained\n"
         f"names = [{str(tmp_path / 'log.parquet')!r}, {str(tmp_path / 'machines.json')!r}]\n"
-        f"done = escala.simulate(escala.read_workload(names[0]), names[1], scheduler=policy('agent:{folder}'))\n"
+        f"done = escala.simulate(escala.read_workload(names[0]), names[1], scheduler=trained('agent:{folder}'))\n"
         "print(done.summary()['mean_wait_s'], [m for m in ('torch', 'stable_baselines3', 'sb3_contrib') if m in sys.modules])"
     )
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -209,8 +209,8 @@ def test_a_replay_imports_no_torch(name: str, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     escala.load_agent(STUDIES / KEPT[name]).export(folder)
     code = (
-        f"import sys; {JOBS}; from escala.cli.replay import policy; "
-        f"result = escala.simulate(log, '10x1:grid5000', **{{'{ROLE.get(name, 'scheduler')}': policy('agent:{folder}')}}); "
+        f"import sys; {JOBS}; from escala.registry import trained; "
+        f"result = escala.simulate(log, '10x1:grid5000', **{{'{ROLE.get(name, 'scheduler')}': trained('agent:{folder}')}}); "
         "print(result.jobs['state'].to_list(), [m for m in ('torch', 'stable_baselines3', 'sb3_contrib') if m in sys.modules])"
     )
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

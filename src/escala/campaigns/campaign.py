@@ -18,6 +18,7 @@ from escala.campaigns.work import ENERGIES, FIGURES, Replays
 from escala.engines import engine_of
 from escala.foresight import known_to
 from escala.policies.pairs import Begin
+from escala.policies.queues import ESTIMATES
 from escala.writing import whole_file
 
 RUNS, SECONDS = "runs.parquet", "seconds.parquet"
@@ -114,14 +115,14 @@ def _table(asked: Definition, runs: Sequence[Run], found: Mapping[str, Mapping[s
     ]
     about = {**dict.fromkeys(TEXTS, pl.String), "seed": pl.Int64, "error": pl.String, "key": pl.String}
     table = pl.DataFrame(rows, schema={**about, **figures, "knows": pl.String}, orient="row")
-    options = [pl.Series(name, [_cell(getattr(run.options, name)) for run in runs]) for name in asked.options]
+    options = [pl.Series(name, [_cell(run.option(name)) for run in runs]) for name in asked.options]
     return table.with_columns(options).select(*TEXTS, *asked.options, "seed", *figures, "knows", "error", "key")
 
 
 def _figures(run: Run, found: Mapping[str, Mapping[str, Any]], figures: Mapping[str, Any]) -> list[Any]:
     """Of a run: its figures, null where it failed, and what its policies know."""
     if run.key not in found:
-        knows = known_to(run.scheduler, run.shutdown, run.options.estimate, run.options.order_estimate)
+        knows = known_to(run.scheduler, run.shutdown, *map(run.option, ESTIMATES))
         return [*[None] * len(figures), knows]
     told = found[run.key]["found"]
     return [*(told.get(name) for name in figures), told["knows"]]

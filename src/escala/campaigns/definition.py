@@ -6,17 +6,17 @@ import inspect
 import itertools
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from escala.errors import EscalaError, nearest, quoted
 from escala.options import Options, with_options
 from escala.platform import Platform, read_platform
-from escala.policies.compose import scheduler, shutdown
-from escala.policies.plugins import is_plugin
-from escala.policies.rollout_names import rollout_of
+from escala.policies.named import draws
+from escala.policies.plugins import is_plugin, plugin
+from escala.policies.queues import ESTIMATES
 from escala.policies.run import check_power
 from escala.reading import first_twin, read_toml
 from escala.workload import CleaningRules, Workload, read_workload
@@ -31,7 +31,6 @@ NO_VALUE = tuple(field.name for field in fields(Options) if field.default is Non
 """Options that may have no value, which TOML cannot say: there it is the text "none"."""
 READING = tuple(name for name in inspect.signature(read_workload).parameters if name not in ("path", "name"))
 MOST_RUNS = 10_000_000
-AGENT = "agent:"
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,8 @@ class Log:
 
 @dataclass(frozen=True)
 class Definition:
-    """A campaign, in the order of its file. options: name -> the values that it takes in turn."""
+    """A campaign, in the order of its file. options: name -> the values that it takes in turn. drawing: the schedulers and shutdown
+    policies that draw by the seed of their run."""
 
     logs: tuple[Log, ...]
     platforms: tuple[Platform, ...]
@@ -66,11 +66,16 @@ class Definition:
     shutdowns: tuple[str, ...]
     options: Mapping[str, tuple[Any, ...]]
     seeds: tuple[int, ...]
+    drawing: frozenset[str] = frozenset()
 
-    def settings(self) -> list[Options]:
-        """Every choice of options, the last of them changing fastest."""
-        choices = itertools.product(*self.options.values())
-        return [with_options(Options(record=False), **dict(zip(self.options, values, strict=True))) for values in choices]
+    def settings(self) -> list[tuple[Options, dict[str, str]]]:
+        """Every choice of options, the last of them changing fastest; beside each those that are predictors of other packages, by name."""
+        found = []
+        for values in itertools.product(*self.options.values()):
+            told = dict(zip(self.options, values, strict=True))
+            others = {name: told.pop(name) for name in ESTIMATES if is_plugin(told.get(name))}
+            found.append((with_options(Options(record=False), **told), others))
+        return found
 
 
 def read_definition(spec: str | os.PathLike[str] | Mapping[str, Any], name: str = "campaign") -> Definition:
@@ -92,10 +97,9 @@ def read_definition(spec: str | os.PathLike[str] | Mapping[str, Any], name: str 
             options=_options(told.get("options", {})),
             seeds=tuple(_listed(told, "seeds", int, [0])),
         )
-        _check(found)
+        return replace(found, drawing=_checked(found))
     except EscalaError as error:
         raise EscalaError(f"{where}: {error}") from None
-    return found
 
 
 def _listed(told: Mapping[str, Any], key: str, kind: Any, default: list[Any] | None = None) -> list[Any]:
@@ -199,46 +203,34 @@ def _values(name: str, given: Any) -> tuple[Any, ...]:
     if not values:
         raise EscalaError(f"[options] {name} is an empty list: give at least one value, or leave it out")
     for value in values:
-        if name in ("estimate", "order_estimate") and not isinstance(value, str):
+        if name in ESTIMATES and not isinstance(value, str):
             raise EscalaError(f"[options] {name} holds {quoted(value)}: a campaign takes estimates by their names")
     plain = [None if isinstance(value, str) and value == NONE and name in NO_VALUE else value for value in values]
-    taken = [repr(getattr(with_options(Options(), **{name: value}), name)) for value in plain]
+    taken = [_taken(name, value) for value in plain]
     if first_twin(taken) is not None:
         raise EscalaError(f"[options] {name} = {quoted(given)} names a value twice: name it once")
     return tuple(plain)
 
 
-def _check(found: Definition) -> None:
-    """Every name and every choice of options, together."""
-    for name in (*found.schedulers, *found.shutdowns):
-        if name.startswith(AGENT):
-            raise EscalaError(f"{quoted(name)}: a campaign takes no agents: judge them with escala compare or escala evaluate")
-        if is_plugin(name):
-            raise EscalaError(f"{quoted(name)}: a campaign takes no plug-ins: compare them with escala compare")
-    for name in found.schedulers:
-        if rollout_of(name, 0) is None:
-            scheduler(name)
-    for name in found.shutdowns:
-        shutdown(name, Options())
+def _taken(name: str, value: Any) -> str:
+    """A value as a run takes it; EscalaError for one that the option cannot have."""
+    if name in ESTIMATES and is_plugin(value):
+        plugin(value, "predictor")
+        return repr(value)
+    return repr(getattr(with_options(Options(), **{name: value}), name))
+
+
+def _checked(found: Definition) -> frozenset[str]:
+    """Every name and every choice of options, together; gives what draws by its seed."""
+    given = (("scheduler", found.schedulers), ("shutdown", found.shutdowns))
+    drawing = frozenset(name for role, names in given for name in names if draws(name, role))
     if bad := [seed for seed in found.seeds if not 0 <= seed < 2**63]:
         raise EscalaError(f"seeds holds {quoted(bad[0])}: give whole numbers of at least 0 (below 2^63)")
     lists = (found.logs, found.platforms, found.schedulers, found.shutdowns, found.seeds, *found.options.values())
     total = math.prod(len(one) for one in lists)
     if total > MOST_RUNS:
         raise EscalaError(f"{total:,} runs are more than the {MOST_RUNS:,} of a campaign: make its lists shorter")
-    off = any(options.start_off for options in found.settings())
+    off = any(options.start_off for options, _ in found.settings())
     for machine in found.platforms:
         check_power(machine, found.shutdowns, off)
-
-
-def seeded(scheduler_: str, shutdown_: str) -> bool:
-    """Does a run of this pair look at its seed?"""
-    return rollout_of(scheduler_, 0) is not None or shutdown_ == "random" or scheduler(scheduler_).random
-
-
-def estimates_of(scheduler_: str, options: Options) -> Iterator[str]:
-    """The estimates, by name, that a run may look at."""
-    own = scheduler(scheduler_) if rollout_of(scheduler_, 0) is None else None
-    for given in (options.estimate, options.order_estimate, *((own.estimate, own.order_estimate) if own else ())):
-        if isinstance(given, str):
-            yield given
+    return drawing

@@ -5,24 +5,25 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from escala.campaigns.definition import Definition, Log, estimates_of, seeded
+from escala.campaigns.definition import Definition, Log
 from escala.engines.there import made_by
 from escala.options import Options
 from escala.platform import Platform
-from escala.policies.tuned import digests_in
-from escala.prediction.folder import model_digest
+from escala.policies.files import identity
+from escala.policies.queues import ESTIMATES
 from escala.workload import Workload
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run. seed: None where it changes nothing. digest: of the jobs; key: of all that the result depends on."""
+    """One run. seed: None where it changes nothing. digest: of the jobs; key: of all that the result depends on; predictors: options that
+    are predictors of other packages, by name; policies: the hash of all that decides, wherever its files lie."""
 
     log: Log
     platform: Platform
@@ -32,6 +33,12 @@ class Run:
     seed: int | None
     digest: str
     key: str
+    predictors: Mapping[str, str]
+    policies: str
+
+    def option(self, name: str) -> Any:
+        """The value of an option."""
+        return self.predictors.get(name, getattr(self.options, name))
 
 
 def digest_of(workload: Workload) -> str:
@@ -53,27 +60,33 @@ def runs_of(asked: Definition, progress: Callable[[float], None] | None = None) 
     for k, log in enumerate(asked.logs):
         digests = {seed: digest_of(log.load(seed)) for seed in (asked.seeds if log.seeded else asked.seeds[:1])}
         for machine, spec in machines:
-            for scheduler, shutdown, options, looks, about in policies:
+            for scheduler, shutdown, options, predictors, looks, about in policies:
+                told = {name: value for name, value in options.told().items() if name not in (*ESTIMATES, "seed")}
                 for seed in asked.seeds if looks or log.seeded else (None,):
                     digest = digests[seed if seed is not None and log.seeded else asked.seeds[0]]
-                    key = _sha([program, spec, digest, about, seed if looks else None])
-                    found.append(Run(log, machine, scheduler, shutdown, options, seed, digest, key))
+                    key = _sha([program, spec, digest, about, told, seed if looks else None])
+                    found.append(Run(log, machine, scheduler, shutdown, options, seed, digest, key, predictors, about))
         if progress is not None:
             progress((k + 1) / len(asked.logs))
     return found
 
 
-def _policies(asked: Definition) -> Iterator[tuple[str, str, Options, bool, str]]:
-    """(scheduler, shutdown policy, options, whether it looks at its seed, hash of all this and of the files that it names), in order."""
+def _policies(asked: Definition) -> Iterator[tuple[str, str, Options, dict[str, str], bool, str]]:
+    """(scheduler, shutdown policy, options, predictors, whether it looks at its seed, hash of what decides), in order."""
     choices = asked.settings()
     for scheduler in asked.schedulers:
         for shutdown in asked.shutdowns:
-            for options in choices:
-                files = dict(digests_in(scheduler))
-                for estimate in estimates_of(scheduler, options):
-                    files |= model_digest(estimate)
-                told = {name: value for name, value in options.told().items() if name != "seed"}
-                yield scheduler, shutdown, options, seeded(scheduler, shutdown), _sha([scheduler, shutdown, files, told])
+            looks = scheduler in asked.drawing or shutdown in asked.drawing
+            for options, predictors in choices:
+                yield scheduler, shutdown, options, predictors, looks, policies_digest(scheduler, shutdown, options, predictors)
+
+
+def policies_digest(scheduler: str, shutdown: str, options: Options, predictors: Mapping[str, str]) -> str:
+    """The hash of all that decides: names without folders, what lies in these, versions and code of other packages' policies. EscalaError
+    for what is not there."""
+    given = {"estimate": options.estimate, "order_estimate": options.order_estimate, **predictors}
+    estimates = [identity(given[name], "predictor") for name in ESTIMATES]
+    return _sha([identity(scheduler, "scheduler"), identity(shutdown, "shutdown"), *estimates])
 
 
 def _sha(told: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from escala.campaigns import as_text
-from escala.campaigns.runs import Run, digest_of
+from escala.campaigns.runs import Run, digest_of, policies_digest
 from escala.engines.by_text import ByText
 from escala.errors import EscalaError, one_line
 from escala.metrics.jobs import finished
@@ -67,6 +68,19 @@ def work(run: Run) -> dict[str, Any]:
     return tried(run, lambda log: figures(replayed(run, log)))
 
 
+def check_policies(run: Run) -> None:
+    """EscalaError where what decides in a run is not here, or is not what it was when the campaign began."""
+    where = f"node {socket.gethostname()}"
+    try:
+        found = policies_digest(run.scheduler, run.shutdown, run.options, run.predictors)
+    except EscalaError as error:
+        raise EscalaError(f"{where}: {error}") from error
+    if found != run.policies:
+        raise EscalaError(
+            f"{where} finds another agent, policy, model or plug-in than the campaign began with: give the same command again"
+        )
+
+
 def replayed(run: Run, log: Workload) -> Result:
     """A run; log: its jobs."""
     return simulate(log, run.platform, run.scheduler, run.shutdown, **options_of(run))
@@ -75,7 +89,7 @@ def replayed(run: Run, log: Workload) -> Result:
 def options_of(run: Run) -> dict[str, Any]:
     """The options of a run, its seed among them. Which nodes a job had enters no figure, and is not recorded."""
     options = with_options(run.options, seed=run.seed or 0, record=False)
-    return {name: getattr(options, name) for name in options.__dataclass_fields__}
+    return {name: getattr(options, name) for name in options.__dataclass_fields__} | dict(run.predictors)
 
 
 def tried(run: Run, find: Callable[[Workload], dict[str, Any]]) -> dict[str, Any]:
@@ -83,6 +97,7 @@ def tried(run: Run, find: Callable[[Workload], dict[str, Any]]) -> dict[str, Any
     why = ""
     for _ in range(TRIES):
         try:
+            check_policies(run)
             log = log_of(run)
             begin = time.process_time()
             return {"found": find(log), "seconds": time.process_time() - begin}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from escala.policies.pairs import KeptRuns
 
 EXPORTS = ("batsim",)
-AGENT = "agent:"
 
 SHOWN = (
     *("n_jobs", "n_killed", "n_rejected", "n_unfinished"),
@@ -104,7 +102,7 @@ def simulate(
         with progress() as begin:
             begin(f"reading {workload}")
             machine = escala.read_platform(platform, power)
-            pair = policies([scheduler], [shutdown])
+            pair = policies([scheduler], [shutdown], options["seed"])
             check_power(machine, pair[1], options["start_off"])
             tell_until(read)
             log = read_log(workload, with_shapes(read, [scheduler]), machine)
@@ -154,6 +152,7 @@ def compare(
     from polars import Float64, Series
 
     import escala
+    from escala.policies.files import identities
     from escala.policies.pairs import KeptRuns
     from escala.policies.run import check_power
     from escala.studies.lab.saving import save_runs
@@ -162,12 +161,12 @@ def compare(
     wanted = room.Wanted(headroom, stretch, limit)
     room.check(wanted, options)
     with working(out, "compare", force=force, on=on, jobs=jobs) as (folder, where, shared):
-        kept = None if folder is None else KeptRuns(folder, _state(options), identity([*names[0], *names[1]]), shared)
+        kept = None if folder is None else KeptRuns(folder, _state(options), identities([*names[0], *names[1]]), shared)
         total = len(names[0]) * len(names[1])
         with progress() as begin, keeping(lambda: what_is_kept(out, kept, total)):
             begin(f"reading {workload}")
             machine = escala.read_platform(platform, power)
-            found = policies(*names)
+            found = policies(*names, options["seed"])
             check_power(machine, found[1], options["start_off"])
             tell_until(read)
             log = read_log(workload, with_shapes(read, names[0]), machine)
@@ -230,19 +229,6 @@ def what_is_kept(out: Path | None, kept: KeptRuns | None, total: int) -> str | N
     return f"{kept.done} of {total} runs are kept beside {out}: the same command goes on"
 
 
-def identity(names: list[str]) -> dict[str, str]:
-    """Of those among these that stand in files, trained agents, tuned policies and score files: the hash of what says all of them (an
-    agent's manifest holds the hash of its weights)."""
-    from escala.policies.tuned import digests_in
-
-    agents = {
-        name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for name in names
-        if name.startswith(AGENT) and (path := Path(name.removeprefix(AGENT)) / "manifest.json").is_file()
-    }
-    return agents | {name: " ".join(found.values()) for name in names if (found := digests_in(name))}
-
-
 def _state(options: Mapping[str, Any]) -> dict[str, Any]:
     """What all runs of a comparison depend on beside what `KeptRuns` asks for itself."""
     from escala.source import source_digest
@@ -263,29 +249,15 @@ def power_of(machine: Any) -> dict[str, Any] | None:
     return machine.spec()["profiles"] if machine.has_energy else None
 
 
-def policies(schedulers: list[str], shutdowns: list[str]) -> tuple[list[Any], list[Any]]:
-    """The policies of these names, so that a wrong one is refused before a long log is read."""
-    from escala.options import Options
-    from escala.policies.compose import scheduler, shutdown
-    from escala.policies.plugins import is_plugin, plugin
-    from escala.policies.rollout_names import rollout_of
+def policies(schedulers: list[str], shutdowns: list[str], seed: int = 0) -> tuple[list[Any], list[Any]]:
+    """The policies of these names, so that a wrong one is refused before a long log is read; those in folders of trained agents are
+    loaded. seed: of what these draw."""
+    from escala.options import Options, with_options
+    from escala.policies.named import made
     from escala.registry import is_trained
 
-    for name in schedulers:
-        if is_plugin(name):
-            plugin(name, "scheduler")
-        elif not is_trained(name) and rollout_of(name, 0) is None:
-            scheduler(name)
-    for name in shutdowns:
-        if is_plugin(name):
-            plugin(name, "shutdown")
-        elif not is_trained(name):
-            shutdown(name, Options())
-    return [policy(name) for name in schedulers], [policy(name) for name in shutdowns]
+    def policy(name: str, role: str) -> Any:
+        found = made(name, role, with_options(Options(), seed=seed))
+        return found if is_trained(name) else name
 
-
-def policy(name: str) -> Any:
-    """The policy of this name; those in folders of trained agents are loaded."""
-    from escala.registry import is_trained, trained
-
-    return trained(name) if is_trained(name) else name
+    return [policy(name, "scheduler") for name in schedulers], [policy(name, "shutdown") for name in shutdowns]

@@ -35,7 +35,7 @@ class _Learnt(EnvPolicy):
     def __init__(self, agent: Deciding, sampled: bool, seed: int) -> None:
         self.agent = agent
         self.name = agent.name if sampled else f"{agent.name}, likeliest actions"
-        self._sampled, self._seed = sampled, seed
+        self._sampled, self._seed, self.draws = sampled, seed, sampled
         self.begin_run()
         shape = tuple(agent.manifest["observation_shape"])
         self._observation = np.zeros((1, *shape), np.float32)

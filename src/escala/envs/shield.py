@@ -60,6 +60,7 @@ class Shielded(LearntScheduler):
         if not 0.0 <= margin < np.inf:
             raise EscalaError(f"shield: margin={margin!r}: give a share of at least 0, such as 0.05")
         super().__init__(agent, sampled, seed)
+        self.draws = True  # futures
         self.name = f"shield:{base} of {self.name}"
         self.margin = margin
         self._base = base_of(base)

@@ -72,6 +72,7 @@ class ShieldedShutdown(LearntShutdown):
         if futures < 1 or not ahead_s > 0:
             raise EscalaError("shield: futures must be at least 1, and ahead_s above 0")
         super().__init__(agent, sampled, seed)
+        self.draws = True  # futures
         self.name = f"shield:{base} of {self.name}"
         self.margin = margin
         own = BENEATH[self.options.action]

@@ -15,16 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from escala.campaigns import journal
-from escala.campaigns.definition import estimates_of
 from escala.campaigns.runs import Run
 from escala.campaigns.work import log_of
 from escala.engines import engine_of
 from escala.errors import EscalaError, quoted
 from escala.leaderboard.judged import EASY, Judging
 from escala.leaderboard.suite import SUITES, Suite, SuiteLog, name_of, read_suite
+from escala.policies.files import policy_files
 from escala.policies.pairs import Begin
-from escala.policies.tuned import POLICY_FILE, PREFIX, digests_in
-from escala.prediction.folder import model_digest
+from escala.policies.tuned import POLICY_FILE, PREFIX
 from escala.reading import own, read_json, read_toml
 from escala.source import source_digest
 from escala.tuning.split import split_of
@@ -101,7 +100,7 @@ def enter(
         if share is not None:
             share(len(runs) / len(asked.logs))
     found = _found(asked, runs, folder, engine, begin)
-    files = [{**digests_in(run.scheduler), **_models(run)} for run in runs]
+    files = [policy_files(run.scheduler, run.shutdown, run.options) for run in runs]
     entry = Entry(
         called,
         shown,
@@ -137,13 +136,6 @@ def _check_unseen(run: Run, suite: Suite) -> None:
         raise EscalaError(
             f"{path}: was chosen on weeks of {run.log.name} that the suite judges it by: tune it with --after {suite.after} of the log"
         )
-
-
-def _models(run: Run) -> dict[str, str]:
-    found = dict[str, str]()
-    for estimate in estimates_of(run.scheduler, run.options):
-        found |= model_digest(estimate)
-    return found
 
 
 def _found(suite: Suite, runs: list[Run], folder: Path, engine: Any, begin: Begin | None) -> list[dict[str, Any]]:

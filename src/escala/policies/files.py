@@ -2,22 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from escala.errors import EscalaError
 from escala.options import Options
-from escala.policies.plugins import origins
-from escala.policies.tuned import digests_in
+from escala.policies.plugins import GROUPS, code_of, is_installed, is_plugin, origins
+from escala.policies.queues import FILE
+from escala.policies.tuned import PREFIX, digests_in
 from escala.prediction.folder import model_digest
+from escala.registry import is_trained, trained_digests
+
+AGENT = "agent:"
 
 
 def policy_files(scheduler: Any, shutdown: Any, options: Options) -> dict[str, str]:
-    """SHA-256 of the files in which a part of what is run stands (score files, tuned policies, models of run times), by path; and the
-    versions of other packages' policies, by name."""
+    """SHA-256 of the files in which a part of what is run stands (score files, tuned policies, trained agents, models of run times), by
+    path; and the versions of other packages' policies, by name."""
     estimates = options.estimate, options.order_estimate
-    found = {path: digest for one in (scheduler, shutdown) if isinstance(one, str) for path, digest in digests_in(one).items()}
+    found = {path: digest for one in (scheduler, shutdown) for path, digest in digests_of(one).items()}
     return {**found, **origins(scheduler, shutdown), **{path: digest for one in estimates for path, digest in model_digest(one).items()}}
+
+
+def digests_of(name: Any) -> dict[str, str]:
+    """SHA-256 of the files that say all of a policy of this name, by path; {} for others. EscalaError where an agent's cannot be read."""
+    if not isinstance(name, str):
+        return {}
+    return trained_digests(name) if is_trained(name) else digests_in(name)
+
+
+def identity(name: Any, role: str) -> list[Any] | None:
+    """All that decides under a name, wherever its files lie: the name without folders, the hashes of what they hold, and of another
+    package's policy its version and its code. None for an option without a value. role: of `escala.policies.plugins.GROUPS`.
+
+    EscalaError where a file or a package is not there."""
+    if is_plugin(name):
+        return [name, *code_of(name, role)]
+    if not isinstance(name, str):
+        return None
+    digests = list((model_digest(name) if role == "predictor" else digests_of(name)).values())
+    if (role == "predictor" and digests) or name.startswith(PREFIX):
+        return [name.partition(":")[0], *digests]
+    if is_trained(name):
+        return [name[: name.rindex(AGENT)], *digests]
+    return [FILE.sub("", name), *digests]
+
+
+def identities(names: Iterable[str]) -> dict[str, str]:
+    """Of those names that do not say all of a policy: the hashes of the files, the version and the code that do. A name of what is not
+    there has none: it is refused where it is made."""
+    found = dict[str, str]()
+    for name in names:
+        with suppress(EscalaError):
+            told = [part for role in GROUPS if is_installed(name, role) for part in code_of(name, role)] or [*digests_of(name).values()]
+            if told:
+                found[name] = " ".join(told)
+    return found
 
 
 def refuse_other_files(about: Mapping[str, Any], options: Options) -> None:

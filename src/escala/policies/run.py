@@ -21,13 +21,12 @@ from escala.platform import Platform, read_platform
 from escala.platform.told import how
 from escala.policies.compose import external_shutdown, plan_for, scheduler, shutdown
 from escala.policies.files import policy_files
+from escala.policies.named import made, of_role
 from escala.policies.plugins import is_plugin, plugin
 from escala.policies.queues import ESTIMATES
-from escala.policies.rollout_names import rollout_of
 from escala.policies.schedulers import Scheduler, is_own
 from escala.policy import ClairvoyantView, Commands, View, as_policy, counts_of, is_insider, name_of
 from escala.prediction.folder import model_columns
-from escala.registry import is_trained, trained
 from escala.result import Result
 from escala.sealed import Budget, Command
 from escala.simulation import Simulation
@@ -74,15 +73,12 @@ def pair(workload: Workload, scheduler_: Any, shutdown_: Any, options: Options) 
         raise EscalaError(f"{name_of(scheduler_)} orders the queue by code that is not Escala's own: write a policy, decide(view, act)")
     outside = None if inside else _outside(scheduler_, options)
     chosen = scheduler_ if inside else scheduler(scheduler_) if isinstance(scheduler_, str) and outside is None else None
-    fields, power = dict[str, Any](), None
-    if is_plugin(shutdown_):
-        power = _of_role(plugin(shutdown_, "shutdown"), "shutdown")
-    elif is_trained(shutdown_):
-        power = _of_role(trained(shutdown_), "shutdown")
-    elif isinstance(shutdown_, str):
-        fields, power = shutdown(shutdown_, options)
+    fields = dict[str, Any]()
+    if isinstance(shutdown_, str):
+        power = made(shutdown_, "shutdown", options)
+        fields = shutdown(shutdown_, options)[0] if power is None else fields
     else:
-        power = _of_role(as_policy(shutdown_), "shutdown")
+        power = of_role(as_policy(shutdown_), "shutdown")
     said = {
         "scheduler": scheduler_ if outside is None else said_by(outside),
         "shutdown": shutdown_ if power is None else said_by(power),
@@ -97,19 +93,8 @@ def pair(workload: Workload, scheduler_: Any, shutdown_: Any, options: Options) 
 
 def _outside(scheduler_: Any, options: Options) -> Any:
     """The object behind a scheduler that decides outside the kernel; None for a name of the kernel's."""
-    if is_plugin(scheduler_):
-        return _of_role(plugin(scheduler_, "scheduler"), "scheduler")
-    if is_trained(scheduler_):
-        return _of_role(trained(scheduler_), "scheduler")
-    return rollout_of(scheduler_, options.seed) if isinstance(scheduler_, str) else _of_role(as_policy(scheduler_), "scheduler")
-
-
-def _of_role(policy: Any, role: str) -> Any:
-    """A policy that says what it decides (`role`) decides nothing else: in the other place it would do nothing, and look valid."""
-    own = getattr(policy, "role", role)
-    if own != role:
-        raise EscalaError(f"{name_of(policy)} is a {own} policy, given as {role}: give it as {own}")
-    return policy
+    found = made(scheduler_, "scheduler", options) if isinstance(scheduler_, str) else of_role(as_policy(scheduler_), "scheduler")
+    return None if isinstance(found, Scheduler) else found
 
 
 Log = list[Command]
@@ -225,7 +210,7 @@ def check_power(machine: Platform, shutdowns: Iterable[Any], start_off: bool = F
     told = [policy for policy in shutdowns if not _is_never(policy)]
     for policy in told:
         if not isinstance(policy, str):
-            _of_role(as_policy(policy), "shutdown")
+            of_role(as_policy(policy), "shutdown")
     asked = [f"shutdown policy {name_of(policy)}" for policy in told] + ["start_off"] * start_off
     if asked:
         needs_switches(machine, asked[0])

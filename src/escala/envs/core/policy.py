@@ -24,6 +24,8 @@ class EnvPolicy:
     agents = 1
     unasked = ""
     """Why it cannot be asked from outside (`escala.live`), in words that follow its name; "" where it can."""
+    draws = False
+    """Does it draw, in each run anew, by the seed that it was made with?"""
     remembers_rows = True
     """Does it know jobs by their rows from one decision to the next?"""
     _games: Records

@@ -247,7 +247,7 @@ class SlotPolicy(SlottedPolicy):
         self.name = name or (choose if isinstance(choose, str) else "slotted agent")
         self.rule = RULES[choose] if isinstance(choose, str) else None
         self.hold, self.seen = hold, seen
-        self._seed = seed if sampled else None
+        self._seed, self.draws = seed if sampled else None, sampled
         self.rescue = 0 if sampled else RESCUE
         self._rng = rng_of(seed, 1)
         self._choose = choose
