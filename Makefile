@@ -8,12 +8,12 @@
 #   make slurm-lab   a Slurm of eight emulated nodes on this machine, to try escala beside slurm; ended by make slurm-lab-down
 #   make test-lowest  schedules with the lowest versions that the core may have
 #   make test-extras  Ray, RLlib, trackers, ONNX and the hub, which make setup leaves out, in an environment of their own; with EXTRAS_AT=lowest
-#                    the lowest versions of them that there may be
+#                    the lowest versions of them that there may be, newest: the newest
 #   make bench       the figures of docs/performance.md
 #   make docs        the documentation as a site in docs/_build/html, warnings as errors
 #   make wheel       a wheel that brings machine code of the usual paths: nothing is compiled when it is first used on a common processor
 #   make dist        what is published: source archive and wheel, small, and installed and run in an empty environment
-#   make lock        requirements.lock anew: what the tests run with, by version and hash
+#   make lock        requirements.lock and requirements-extras.lock anew: what the tests run with, by version and hash
 
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -34,6 +34,7 @@ WORLDS ?= 10000
 OUT ?= demo-out
 BROUGHT := src/escala/compile/brought
 LAB ?= /tmp/escala-slurm-lab
+COMMA := ,
 # One thread for each numerical library: the tests and the training run side by side.
 export OMP_NUM_THREADS ?= 1
 
@@ -41,18 +42,19 @@ export OMP_NUM_THREADS ?= 1
 
 setup: $(STAMP)
 
-# First exactly what requirements.lock says, where this is its system and the registry has it; then what is missing.
+# Exactly what a lock says: torch first, whose builds for CPU and CUDA share a version and not a hash.
+from_lock = $(1)/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt --no-deps $$(grep -o '^torch==[^ ]*' $(2)) && \
+	$(1)/bin/python -m pip install -qq --disable-pip-version-check --require-hashes --no-deps -r $(2)
+
+# First what requirements.lock says, where the registry has it; then what is missing.
 $(STAMP): pyproject.toml constraints.txt requirements.lock
 	@test -n "$(PYTHON)" || { echo "error: no Python 3.11 or newer found; install one, or name it: make setup PYTHON=/path/to/python3" >&2; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV): some minutes, about 2 GB"
 	rm -f $(LOCKED)
-	@if $(BIN)/python -m tests.lock fits; then \
-	  { $(PIP) -c constraints.txt --no-deps $$($(BIN)/python -m tests.lock torch) && $(PIP) --require-hashes --no-deps -r requirements.lock; } \
-	    2>$(VENV)/lock.log || echo "setup: requirements.lock cannot be installed here (why: $(VENV)/lock.log); taking what there is"; \
-	fi
+	@if { $(call from_lock,$(VENV),requirements.lock); } 2>$(VENV)/lock.log; then cp requirements.lock $(LOCKED); \
+	  else echo "setup: requirements.lock cannot be installed here (why: $(VENV)/lock.log); taking what there is"; fi
 	$(PIP) -c constraints.txt -e ".[dev]"
-	@if $(BIN)/python -m tests.lock holds; then cp requirements.lock $(LOCKED); fi
 	@touch $@
 
 demo: $(STAMP)
@@ -78,10 +80,13 @@ test-lowest:
 	$(VENV)-lowest/bin/python -m pytest tests/golden tests/oracle tests/laws tests/unit/streaming
 
 # Ray asks for a release of Gymnasium of its own choice, so it is not beside the others.
-EXTRAS_AT ?= newest
+EXTRAS_AT ?= locked
+APART := ray,rllib,report,share,track,optuna,onnx
+BESIDE := onnxruntime pytest hypothesis
 test-extras:
 	test -x $(VENV)-extras/bin/python || $(PYTHON) -m venv $(VENV)-extras
-	$(VENV)-extras/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt $(if $(filter lowest,$(EXTRAS_AT)),$$($(PYTHON) -m tests.lowest rllib share track optuna onnx)) -e ".[ray,rllib,report,share,track,optuna,onnx]" onnxruntime pytest hypothesis
+	$(if $(filter locked,$(EXTRAS_AT)),$(call from_lock,$(VENV)-extras,requirements-extras.lock))
+	$(VENV)-extras/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt $(if $(filter lowest,$(EXTRAS_AT)),$$($(PYTHON) -m tests.lowest rllib share track optuna onnx)) -e ".[$(APART)]" $(BESIDE)
 	$(VENV)-extras/bin/python -m pytest tests/unit/campaigns/test_engines.py tests/unit/campaigns/test_agents.py tests/cli/test_replays_on_engines.py tests/learn/test_rllib.py tests/learn/test_trials.py tests/learn/test_tracking.py tests/learn/test_onnx.py tests/cli/test_policy_verbs.py
 
 check: $(STAMP)
@@ -111,9 +116,11 @@ docs: $(STAMP)
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-lock: $(STAMP)
-	$(PIP) --dry-run --ignore-installed --report $(VENV)/lock.json -c constraints.txt -e ".[dev]"
-	$(BIN)/python -m tests.lock renew < $(VENV)/lock.json > requirements.lock
+LOCK = $(VENV)-lock/bin/uv pip compile -q --upgrade --config-file tests/lock.toml -c constraints.txt pyproject.toml
+lock:
+	test -x $(VENV)-lock/bin/uv || { $(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/python -m pip install -qq --disable-pip-version-check uv; }
+	$(LOCK) --extra dev -o requirements.lock
+	printf '%s\n' $(BESIDE) | $(LOCK) - $(addprefix --extra ,$(subst $(COMMA), ,$(APART))) -o requirements-extras.lock
 
 # Code for one family of processors, from a cache of its own; what lies in `brought` is no part of the repository.
 wheel: $(STAMP)

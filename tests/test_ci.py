@@ -70,9 +70,10 @@ def test_the_workflow_has_every_python_that_is_promised() -> None:
 def test_every_extra_is_installed_somewhere_and_tested() -> None:
     """Most by make setup; the others in an environment of their own."""
     extras = PROJECT["optional-dependencies"]
-    apart = re.search(r"\ntest-extras:(?:\n\t.*)*", (ROOT / "Makefile").read_text(encoding="utf-8"))
-    assert apart is not None and "test_rllib.py" in apart[0]
-    todo, found = ["dev", *re.findall(r"\[([\w,]+)\]", apart[0])[0].split(",")], set()
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    apart = re.search(r"\nAPART := (.*)(?:\n.*)*?\ntest-extras:((?:\n\t.*)*)", makefile)
+    assert apart is not None and "[$(APART)]" in apart[2] and "test_rllib.py" in apart[2]
+    todo, found = ["dev", *apart[1].split(",")], set()
     while todo:
         found.add(extra := todo.pop())
         todo += [name for one in extras[extra] if one.startswith("escala[") for name in re.findall(r"\w+", one)[1:]]

@@ -1,78 +1,99 @@
-"""requirements.lock names what pyproject.toml asks for, each with a hash, and no place; what make setup installs is what it says."""
+"""The locks name, for every promised Python, what pyproject.toml asks for, each with hashes, and no place and no CUDA;
+what make setup installs is what its lock says."""
 
 from __future__ import annotations
 
 import re
 import sys
 import tomllib
+from importlib.metadata import distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
-
-from tests.lock import differences, fits, installed, locked, pins
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+MAKEFILE = (ROOT / "Makefile").read_text()
+APART = re.findall(r"^APART := (.*)$", MAKEFILE, re.MULTILINE)[0].split(",")
+LOCKS = {"requirements.lock": ["dev"], "requirements-extras.lock": APART}
+PYTHONS = [one.rpartition(" ")[2] for one in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", one)]
 
 
-def _name(requirement: str) -> str:
-    return re.split(r"[\[<>=!~; ]", requirement, maxsplit=1)[0].lower().replace("_", "-")
-
-
-def _of(extras: dict[str, list[str]], name: str) -> list[str]:
-    """What an extra asks for, with that of the extras it names."""
-    found = []
-    for one in extras[name]:
-        inner = Requirement(one)
-        found += [wanted for extra in inner.extras for wanted in _of(extras, extra)] if inner.name == "escala" else [one]
+def _of(extras: list[str]) -> list[Requirement]:
+    """What the core and extras ask for, with what the extras that these name do."""
+    asked, todo, found = PROJECT["optional-dependencies"], list(extras), list(map(Requirement, PROJECT["dependencies"]))
+    for extra in todo:
+        for one in map(Requirement, asked[extra]):
+            if one.name == "escala":
+                todo += sorted(one.extras - set(todo))
+            else:
+                found.append(one)
     return found
 
 
-def test_the_lock_holds_a_hash_for_everything_asked_for() -> None:
-    lines = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if line and not line.startswith("#")]
-    assert all(re.fullmatch(r"[\w.-]+==[\w.+!]+ --hash=sha256:[0-9a-f]{64}", line) for line in lines), lines
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *_of(project["optional-dependencies"], "dev")]
-    asked = {_name(one) for one in wanted if (marker := Requirement(one).marker) is None or marker.evaluate({"python_version": "3.11"})}
-    assert {"stable-baselines3", "ortools", "sphinx", "pytest"} <= asked and asked - {_name(line) for line in lines} == {"torch"}
+def _pins(text: str, **environment: str) -> dict[str, str]:
+    """Package -> version, of those for a Python and system."""
+    lines = (Requirement(line) for line in re.findall(r"^([^#\s][^\\]*?) \\$", text, re.MULTILINE))
+    fitting = (one for one in lines if one.marker is None or one.marker.evaluate(environment))
+    return {canonicalize_name(one.name): str(one.specifier).removeprefix("==") for one in fitting}
 
 
-def test_a_lock_holds_neither_torch_nor_a_folder() -> None:
-    def one(name: str, **source: object) -> dict[str, object]:
-        return {"metadata": {"name": name, "version": "1.0+cpu"}, "download_info": {"url": "file:///home/me/x", **source}}
+def _differences(pins: dict[str, str]) -> list[str]:
+    """What is not installed as a lock says. Builds of one version (2.13.0+cpu) are the same."""
+    have = {canonicalize_name(found.metadata["Name"]): found.version.partition("+")[0] for found in distributions()}
+    return [f"{name}: {pin} locked, {have.get(name)} installed" for name, pin in pins.items() if have.get(name) != pin]
 
-    archive = {"archive_info": {"hashes": {"sha256": "ab"}}}
-    installed = [one("torch", **archive), one("Zip", **archive), one("escala", dir_info={"editable": True})]
-    text = locked({"environment": {"sys_platform": "linux", "platform_machine": "x86_64", "python_version": "3.11"}, "install": installed})
-    pins = [line for line in text.splitlines() if line and not line.startswith("#")]
-    assert pins == ["zip==1.0+cpu --hash=sha256:ab"] and "home" not in text and "# torch==1.0 " in text
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_holds_what_is_asked_for(lock: str, python: str) -> None:
+    environment = {"python_version": python, "python_full_version": f"{python}.9", "sys_platform": "linux"}
+    pins = _pins((ROOT / lock).read_text(), **environment)
+    asked = [one for one in _of(LOCKS[lock]) if one.marker is None or one.marker.evaluate(environment)]
+    assert {"numpy", "stable-baselines3", "torch", "matplotlib"} <= {one.name for one in asked}
+    for one in asked:
+        assert one.specifier.contains(pins[canonicalize_name(one.name)], prereleases=True), one
+    assert [name for name in pins if re.match("nvidia|cuda|triton", name)] == [], "gigabytes: tests/lock.toml"
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_has_a_hash_for_everything_and_no_place(lock: str) -> None:
+    text = (ROOT / lock).read_text()
+    entries = re.split(r"\n(?=\S)", text.partition("make lock\n")[2].strip())
+    hashed = r"[\w.-]+==[\w.!]+( ; [^\\\n]+)? \\\n( +--hash=sha256:[0-9a-f]{64}( \\\n|$))+"
+    assert [one for one in entries if re.fullmatch(hashed, one) is None] == [] and len(entries) > 100
+    assert "://" not in text and "index" not in text
 
 
 def test_what_is_installed_is_what_the_lock_says() -> None:
-    """Where make setup could install it so: on another Python, or where the registry lacks a version, it takes what there is."""
-    held = Path(sys.prefix) / "locked.txt"
+    """Where make setup could install it so: where the registry lacks a version, it takes what there is."""
+    held, text = Path(sys.prefix) / "locked.txt", (ROOT / "requirements.lock").read_text()
     if not held.exists():
         pytest.skip("this environment was not installed from requirements.lock")
-    text = (ROOT / "requirements.lock").read_text()
-    assert fits(text) and held.read_text() == text, "requirements.lock is another than the one installed: make setup"
-    assert differences(text, installed()) == [], "the environment was changed: rm -r .venv && make setup; or renew the lock: make lock"
+    assert held.read_text() == text, "requirements.lock is another than the one installed: make setup"
+    assert _differences(_pins(text)) == [], "the environment was changed: rm -r .venv && make setup"
 
 
 def test_differences_are_found() -> None:
-    text = "# torch==2.1.0  without a hash\nzip_it==1.0 --hash=sha256:ab\nother==3.1 --hash=sha256:cd\n"
-    assert differences(text, {"torch": "2.1.0+cpu", "Zip.It": "1.0", "other": "3.1"}) == []
-    assert differences(text, {"torch": "2.2.0", "Zip.It": "1.0"}) == [
-        "torch: 2.1.0 locked, 2.2.0 installed",
-        "other: 3.1 locked, none installed",
-    ]
+    pins = _pins("pytest==0.1 \\\n    --hash=sha256:ab\nno_such==1.0 \\\ngone==1 ; python_version < '3' \\\n")
+    assert pins == {"pytest": "0.1", "no-such": "1.0"}
+    other, none = _differences(pins)
+    assert other == f"pytest: 0.1 locked, {pytest.__version__} installed"
+    assert none == "no-such: 1.0 locked, None installed"
 
 
 def test_the_locked_torch_is_within_the_constraints() -> None:
-    low, high = re.findall(r"^torch>=([\d.]+),<([\d.]+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)[0]
-    at = [tuple(map(int, one.split("."))) for one in (low, pins((ROOT / "requirements.lock").read_text())["torch"], high)]
-    assert at[0] <= at[1] < at[2]
+    bounds = Requirement(re.findall(r"^torch.*$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)[0]).specifier
+    assert [_pins((ROOT / lock).read_text())["torch"] in bounds for lock in LOCKS] == [True, True]
 
 
-def test_setup_installs_from_the_lock() -> None:
-    rule = (ROOT / "Makefile").read_text().partition("$(STAMP): ")[2].partition("\n\n")[0]
-    assert "requirements.lock" in rule.splitlines()[0] and "--require-hashes --no-deps -r requirements.lock" in rule
+def test_setup_and_the_extras_install_from_their_locks() -> None:
+    """torch first, by a command without hashes, so that the one with them finds it there."""
+    how = MAKEFILE.partition("from_lock = ")[2].partition("\n\n")[0]
+    assert how.index("grep -o '^torch==[^ ]*' $(2)") < how.index("--require-hashes --no-deps -r $(2)")
+    for target, lock in (("$(STAMP): ", "requirements.lock"), ("test-extras:", "requirements-extras.lock")):
+        rule = MAKEFILE.partition(f"\n{target}")[2].partition("\n\n")[0]
+        assert "$(call from_lock," in rule and f",{lock})" in rule
