@@ -1,5 +1,5 @@
-"""The ids of all jobs of a log that comes in pieces, in little memory: a bit for each whole number where they lie close together, whatever
-gaps there are; 8 bytes for a text, 16 for any other number."""
+"""The ids of all jobs of a log that comes in pieces, in little memory: a bit for each whole number where they lie close
+together, whatever gaps there are; 8 bytes for a text, 16 for any other number."""
 
 from __future__ import annotations
 
@@ -11,28 +11,26 @@ from numpy.typing import NDArray
 
 Keys = NDArray[np.uint64]
 TEXT = np.uint64(1 << 63)  # above all whole numbers
-LARGEST = 1 << 23
-"""Texts of a table that is merged no more: for a while both are there, and the new one."""
+PARTS = 64
+"""Of the texts by their first bits: while tables of one are merged, both are there and the new one."""
 BITS = 16  # of a number within its block
 CLOSE = 512  # numbers of one block that come at once: as many bytes as in a table, and more of them will come
 
 
 class KnownIds:
-    """Ids that have been, and how often those that came again. Texts and ranges lie in several tables, each at least twice as large as the
-    next: so none is merged into another table more often than there are tables."""
+    """Ids that have been, and how often those that came again. Ranges, and each part of the texts, lie in several
+    tables, each at least twice as large as the next: so none is merged more often than there are tables."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, Keys] = {}  # a bit for each number of a block
-        self._texts: list[Keys] = []  # in order
+        self._texts: list[list[Keys]] = [[] for _ in range(PARTS)]  # in order
         self._tables: list[tuple[Keys, Keys]] = []  # first and last of ranges, in order
         self._times: dict[str, int] = {}
 
     def earlier(self, ids: pl.Series) -> pl.Series:
         """How often each was there in earlier pieces; it is known from now on."""
         keys = _keys(ids)
-        known = self._in_blocks(keys)
-        for table in self._texts:
-            known |= table[np.minimum(np.searchsorted(table, keys), len(table) - 1)] == keys
+        known = self._in_blocks(keys) | self._in_texts(keys)
         for first, last in self._tables:
             place = np.searchsorted(first, keys, side="right")
             known |= (place > 0) & (keys <= last[np.maximum(place, 1) - 1])
@@ -56,12 +54,23 @@ class KnownIds:
         return pl.Series(before)
 
     def _note_texts(self, each: Keys) -> None:
-        if len(each):
-            self._texts.append(each)
-        while len(self._texts) > 1 and len(self._texts[-2]) <= min(2 * len(self._texts[-1]), LARGEST):
-            both = np.concatenate((self._texts.pop(), self._texts.pop()))
-            both.sort()
-            self._texts.append(both)
+        """Ids from now on; in order."""
+        for tables, rows in zip(self._texts, _by_part(each), strict=True):
+            if len(each[rows]):
+                tables.append(each[rows].copy())
+            while len(tables) > 1 and len(tables[-2]) <= 2 * len(tables[-1]):
+                both = np.concatenate((tables.pop(), tables.pop()))
+                both.sort()
+                tables.append(both)
+
+    def _in_texts(self, keys: Keys) -> NDArray[np.bool_]:
+        """Which of these are texts that have been?"""
+        known, order = np.zeros(len(keys), bool), np.argsort(keys)
+        for tables, rows in zip(self._texts, _by_part(keys[order]), strict=True):
+            some = order[rows]
+            for table in tables:
+                known[some] |= table[np.minimum(np.searchsorted(table, keys[some]), len(table) - 1)] == keys[some]
+        return known
 
     def _in_blocks(self, keys: Keys) -> NDArray[np.bool_]:
         """Which of these numbers have their bit set?"""
@@ -82,6 +91,12 @@ class KnownIds:
                 np.bitwise_or.at(bits, word, np.uint64(1) << bit)
                 left[rows] = False
         return each[left]
+
+
+def _by_part(keys: Keys) -> list[slice]:
+    """Where the texts of each part stand among keys in order."""
+    ends = np.searchsorted(keys, [int(TEXT) + part * (int(TEXT) // PARTS) for part in range(PARTS)]).tolist()
+    return [slice(begin, end) for begin, end in zip(ends, [*ends[1:], len(keys)], strict=True)]
 
 
 def _by_block(keys: Keys) -> Iterator[tuple[int, NDArray[np.int64]]]:

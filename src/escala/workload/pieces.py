@@ -45,7 +45,7 @@ class Pieces:
     ) -> None:
         self.path, self.jobs, self.on_disk, self.scratch = Path(path), jobs, on_disk, scratch
         self._records = Records(self.path, jobs, False, options)
-        self._ids, self._first_s, self._tally = KnownIds(), 0.0, Tally()
+        self._first_s, self._tally = 0.0, Tally()
 
     @property
     def cleaning(self) -> dict[str, int]:
@@ -69,25 +69,25 @@ class Pieces:
 
     def __iter__(self) -> Iterator[Workload]:
         with guarded(self.path, "a log of jobs"):
-            kind = self._records.begin()
+            kind, ids = self._records.begin(), KnownIds()  # which go with the last piece
             sort = self.on_disk or kind in BY_END
             with TemporaryDirectory(prefix="escala-sort-", dir=self.scratch) if sort else nullcontext("") as folder:
                 frames = placed(found.frame if kind == "slurm" else _seen(found.frame) for found in self._records)
                 none = True
                 for frame in cut(sorted_on_disk(frames, Path(folder), self.jobs) if sort else frames, self.jobs):
-                    piece = self._workload(frame.drop(AT), kind, none)
+                    piece = self._workload(frame.drop(AT), kind, ids, none)
                     if piece is not None:
                         none = False
                         yield piece
             self._records.close(none)
 
-    def _workload(self, frame: pl.DataFrame, kind: str, is_first: bool) -> Workload | None:
+    def _workload(self, frame: pl.DataFrame, kind: str, ids: KnownIds, is_first: bool) -> Workload | None:
         """Records of whole instants as jobs on the clock of the log; None where none is left."""
         if kind == "slurm":
             log = together(frame)
             self._records.count(log.counts, log.firsts)
             frame = _seen(log.frame)
-        cleaned = clean(frame, self._records.rules, self._ids.earlier)
+        cleaned = clean(frame, self._records.rules, ids.earlier)
         self._records.count(cleaned.counts, cleaned.firsts)
         about = self._records.about
         if cleaned.jobs.is_empty() or about is None:

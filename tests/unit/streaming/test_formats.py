@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import random
+import weakref
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -292,12 +293,33 @@ def test_ids_with_gaps_take_a_bit_each() -> None:
 
 
 def test_few_ids_are_merged_again_with_each_piece() -> None:
-    """Ids that are texts: a table is merged only into one of its size, so that their number costs no more than n log n."""
+    """Ids that are texts: a table is merged only into one of its size, so that their number costs no more than n log n;
+    and only a part of all is there twice meanwhile."""
     known = KnownIds()
-    for piece in range(200):
-        known.earlier(pl.Series([f"j{piece}_{k}" for k in range(100)]))
-        sizes = [len(table) for table in known._texts]
-        assert sum(sizes) == 100 * (piece + 1) and all(a > 2 * b for a, b in itertools.pairwise(sizes))
+    for piece in range(100):
+        ids = pl.Series([f"j{piece}_{k}" for k in range(2000)])
+        assert known.earlier(ids).sum() == 0
+        sizes = [[len(table) for table in tables] for tables in known._texts]
+        assert sum(map(sum, sizes)) == 2000 * (piece + 1)
+        assert all(a > 2 * b for part in sizes for a, b in itertools.pairwise(part))
+    assert max(map(sum, sizes)) < 2 * min(map(sum, sizes)) and len(sizes) == 64
+    assert known.earlier(pl.Series(["j0_0", "j99_1999", "j100_0"])).to_list() == [1, 1, 0]
+
+
+def test_ids_are_let_go_before_what_comes_after_the_last_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures of all jobs take eight bytes a job, as ids that are texts do: never both at once."""
+    made = list[weakref.ref[KnownIds]]()
+
+    class Watched(KnownIds):
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(weakref.ref(self))
+
+    monkeypatch.setattr("escala.workload.pieces.KnownIds", Watched)
+    (tmp_path / "log.csv").write_text(_csv(_jobs()))
+    pieces = Pieces(tmp_path / "log.csv", 40)
+    assert not any(made[0]() is None for _ in pieces)
+    assert len(made) == 1 and made[0]() is None and pieces.cleaning
 
 
 def test_whole_lines_end_outside_of_quotes() -> None:
