@@ -4,7 +4,7 @@
 #   make test        the whole suite        make test-fast   a smoke subset, within a minute
 #   make check       lint, types, floors    make fuzz        random small worlds against the slow, obvious simulator; damaged files
 #   make test-bounds part of the suite with every array access of the compiled code checked
-#   make test-slurm  the tests beside a real Slurm of its own (ten minutes), which has to be installed
+#   make test-slurm  the tests beside real Slurms of its own (four minutes), which has to be installed
 #   make slurm-lab   a Slurm of eight emulated nodes on this machine, to try escala beside slurm; ended by make slurm-lab-down
 #   make test-lowest  schedules with the lowest versions that the core may have
 #   make test-extras  Ray, RLlib, trackers, ONNX and the hub, which make setup leaves out, in an environment of their own; with EXTRAS_AT=lowest
@@ -70,8 +70,9 @@ test-fast: $(STAMP)
 test-bounds: $(STAMP)
 	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 ESCALA_CACHE_DIR=$(VENV)/bounds-cache $(PYTEST) -n $$(($(WORKERS) + 1)) --dist worksteal -m "not slow and not learn and not long" $(addprefix tests/,$(BOUNDED))
 
+# They mostly wait, each file beside a Slurm of its own.
 test-slurm: $(STAMP)
-	ESCALA_SLURM=need $(PYTEST) -m slurm
+	ESCALA_SLURM=need $(PYTEST) -m slurm -n $$(($(WORKERS) + 1)) --dist loadfile $$(grep -rlw 'mark\.slurm' tests --include=test_*.py)
 
 test-lowest:
 	$(PYTHON) -m venv $(VENV)-lowest

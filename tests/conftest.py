@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.bridges.slurm.lab import Lab
 
 _TRACES = Path(os.environ.get("ESCALA_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
 _SLURM = Path(__file__).parent / "unit" / "campaigns" / "stand_in.py"
@@ -36,3 +41,18 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_STAND_IN", str(folder))
     return folder
+
+
+@pytest.fixture(scope="session")
+def real_slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A real Slurm of two emulated nodes of two cores each, for all tests that run their work on it."""
+    from tests.bridges.slurm.lab import lab
+
+    with lab(tmp_path_factory.mktemp("lab"), nodes=2, cpus=2) as found:
+        yield found
+
+
+@pytest.fixture
+def on_real_slurm(real_slurm: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slurm's clients ask the real one."""
+    monkeypatch.setenv("SLURM_CONF", real_slurm.environment["SLURM_CONF"])

@@ -15,7 +15,6 @@ import pytest
 
 import escala
 from escala.engines import on_slurm
-from tests.bridges.slurm.lab import lab
 from tests.cli.program import Escala
 from tests.cli.test_replays_on_engines import VERBS, _files, weeks
 from tests.unit.campaigns.test_on_slurm import PAGE
@@ -163,13 +162,11 @@ def test_bad_input_is_one_line_and_leaves_nothing(
 @pytest.mark.slurm
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", MARKED)
-def test_beside_a_real_slurm(verb: str, asked: Any, escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with lab(tmp_path / "lab", nodes=2, cpus=2) as real:
-        monkeypatch.setenv("SLURM_CONF", real.environment["SLURM_CONF"])
-        for on in ("local:1", "slurm:tasks=3:cpus-per-task=2"):
-            done = escala_(*asked(verb), "--out", "out", "--on", on)
-            assert done.status == 0, done.err
-            (tmp_path / "out").rename(tmp_path / on)
-        assert _files(tmp_path / "local:1") == _files(tmp_path / "slurm:tasks=3:cpus-per-task=2")
-        done = escala_(*asked(verb), "--out", "other", "--on", "slurm:partition=none")
-        assert done.status == 2 and "sbatch refuses the array" in done.err and "partition" in done.err and not Path("other").exists()
+def test_beside_a_real_slurm(verb: str, asked: Any, escala_: Escala, tmp_path: Path, on_real_slurm: None) -> None:
+    for on in ("local:1", "slurm:tasks=3:cpus-per-task=2"):
+        done = escala_(*asked(verb), "--out", "out", "--on", on)
+        assert done.status == 0, done.err
+        (tmp_path / "out").rename(tmp_path / on)
+    assert _files(tmp_path / "local:1") == _files(tmp_path / "slurm:tasks=3:cpus-per-task=2")
+    done = escala_(*asked(verb), "--out", "other", "--on", "slurm:partition=none")
+    assert done.status == 2 and "sbatch refuses the array" in done.err and "partition" in done.err and not Path("other").exists()

@@ -16,7 +16,6 @@ from escala.agents import checkpoint, evaluate, load_agent, proposals, train, tr
 from escala.campaigns import as_text
 from escala.engines import on_slurm
 from escala.errors import EscalaError
-from tests.bridges.slurm.lab import lab
 from tests.learn.small import days, equal
 
 pytestmark = pytest.mark.learn
@@ -179,10 +178,11 @@ def test_what_is_trained_is_the_same_as_text() -> None:
 
 @pytest.mark.slurm
 @pytest.mark.slow
-def test_a_real_slurm_gives_the_same_agents(here: tuple[Path, pl.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with lab(tmp_path / "lab", nodes=2, cpus=2) as real:
-        monkeypatch.setenv("SLURM_CONF", real.environment["SLURM_CONF"])
-        table = _several(tmp_path / "out", "slurm:tasks=2")
+def test_a_real_slurm_gives_the_same_agents(
+    here: tuple[Path, pl.DataFrame], tmp_path: Path, on_real_slurm: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_slurm, "QUEUE_S", 0.5)
+    table = _several(tmp_path / "out", "slurm:tasks=2")
     assert table.drop("train_s").equals(here[1].drop("train_s"))
     _same(tmp_path / "out", here[0])
 

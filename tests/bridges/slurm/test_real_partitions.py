@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from escala.bridges.slurm import guard
 from escala.bridges.slurm.commands import Clients
 from escala.bridges.slurm.journal import records
 from escala.bridges.slurm.loop import JOURNAL
@@ -19,6 +20,8 @@ from tests.bridges.slurm.lab import Lab, lab, once_watched
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 WEIGHTS = "PriorityType=priority/multifactor\nPriorityWeightJobSize=400\nPriorityWeightPartition=1000\nPriorityCalcPeriod=1"
 PARTITIONS = "PartitionName=small Nodes=n[1-2] PriorityJobFactor=1 State=UP\nPartitionName=big Nodes=n[3-6] PriorityJobFactor=5 State=UP"
+UNMET_S = 15.0
+"""How long, in place of a minute, a job may wait before nodes that are kept off get the blame."""
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +83,10 @@ def test_nodes_of_one_partition_go_off_and_those_of_the_other_stay(weighted: Lab
 def test_nobody_is_kept_waiting_for_nodes_that_are_kept_off(
     weighted: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A job of another partition that has the nodes too gets them at once; one that needs a node by name, after a minute."""
+    """A job of another partition that has the nodes too gets them at once; one that needs a node by name, after a minute, of which a
+    quarter is waited here."""
     monkeypatch.setenv("SLURM_CONF", weighted.environment["SLURM_CONF"])
+    monkeypatch.setattr(guard, "UNMET_S", UNMET_S)
     watts = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=3,switch_on_s=5"
     guards = ["--allow", "n[1-2]", "--spare", "0", "--min-on", "0", "--lease", "30", "--i-am-root"]
     asked = ["beside", "slurm", "--folder", str(tmp_path), "--partition", "small", "--mode", "full", "--period", "1", *guards]
@@ -90,12 +95,17 @@ def test_nobody_is_kept_waiting_for_nodes_that_are_kept_off(
     assert run([*asked, "--looks", "12"]) == 0
     assert set(Reader(Clients()).read().reservations) >= {"escala_n1", "escala_n2"}
     other, named = weighted.submit("-pbatch", "-N1", "-wn1", seconds=1), weighted.submit("-psmall", "-N1", "-wn2", seconds=1)
-    assert run([*asked, "--looks", "110"]) == 0
-    waited = {}
-    for line in weighted.run("squeue", "-h", "-a", "-t", "all", "-o", "%i|%T|%V|%S").splitlines():
-        number, state, submit, start = line.split("|")
-        if number in (other, named):
-            assert state == "COMPLETED", line
-            waited[number] = int(start) - int(submit)
-    assert waited[other] < 45 and waited[named] < 120, waited
+    waits: dict[str, int] = {}
+    for _ in range(11):
+        assert run([*asked, "--looks", "10"]) == 0
+        waits = _waits(weighted, (other, named))
+        if len(waits) == 2:
+            break
+    assert waits[other] < 45 and UNMET_S < waits[named] < UNMET_S + 60, waits
     assert run(["beside", "undo", str(tmp_path)]) == 0
+
+
+def _waits(real: Lab, jobs: tuple[str, ...]) -> dict[str, int]:
+    """Job -> how long it waited, of those that have ended well."""
+    lines = (line.split("|") for line in real.run("squeue", "-h", "-a", "-t", "all", "-o", "%i|%T|%V|%S").splitlines())
+    return {number: int(start) - int(submit) for number, state, submit, start in lines if number in jobs and state == "COMPLETED"}

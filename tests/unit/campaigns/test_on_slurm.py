@@ -20,7 +20,6 @@ from escala.campaigns.definition import read_definition
 from escala.campaigns.runs import runs_of
 from escala.engines import on_slurm
 from escala.workload import CleaningRules
-from tests.bridges.slurm.lab import lab
 from tests.cli.program import LOG
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "scale.md"
@@ -149,11 +148,9 @@ def test_options_that_are_none(spec: dict[str, Any], slurm: Path, options: str, 
 
 @pytest.mark.slurm
 @pytest.mark.slow
-def test_beside_a_real_slurm(spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with lab(tmp_path / "lab", nodes=2, cpus=2) as real:
-        monkeypatch.setenv("SLURM_CONF", real.environment["SLURM_CONF"])
-        found = escala.campaign(spec, "out", "slurm:tasks=3:cpus-per-task=2")
-        assert (found.done, found.failed) == (14, 0)
-        _same("out")
-        with pytest.raises(escala.EscalaError, match=r"sbatch refuses the array .*partition"):
-            escala.campaign(spec, "other", "slurm:partition=none")
+def test_beside_a_real_slurm(spec: dict[str, Any], on_real_slurm: None) -> None:
+    found = escala.campaign(spec, "out", "slurm:tasks=3:cpus-per-task=2")
+    assert (found.done, found.failed) == (14, 0)
+    _same("out")
+    with pytest.raises(escala.EscalaError, match=r"sbatch refuses the array .*partition"):
+        escala.campaign(spec, "other", "slurm:partition=none")
