@@ -4,7 +4,7 @@
 #   make test        the whole suite        make test-fast   a smoke subset, within a minute
 #   make check       lint, types, floors    make fuzz        random small worlds against the slow, obvious simulator; damaged files
 #   make test-bounds part of the suite with every array access of the compiled code checked
-#   make test-slurm  the tests beside real Slurms of its own (four minutes), which has to be installed
+#   make test-slurm  the tests beside real Slurms of its own (five minutes), which has to be installed
 #   make slurm-lab   a Slurm of eight emulated nodes on this machine, to try escala beside slurm; ended by make slurm-lab-down
 #   make test-lowest  schedules with the lowest versions that the core may have
 #   make test-extras  Ray, RLlib, trackers, ONNX and the hub, which make setup leaves out, in an environment of their own; with EXTRAS_AT=lowest
