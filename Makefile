@@ -88,7 +88,7 @@ test-extras:
 	test -x $(VENV)-extras/bin/python || $(PYTHON) -m venv $(VENV)-extras
 	$(if $(filter locked,$(EXTRAS_AT)),$(call from_lock,$(VENV)-extras,requirements-extras.lock))
 	$(VENV)-extras/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt $(if $(filter lowest,$(EXTRAS_AT)),$$($(PYTHON) -m tests.lowest rllib share track optuna onnx)) -e ".[$(APART)]" $(BESIDE)
-	$(VENV)-extras/bin/python -m pytest tests/unit/campaigns/test_engines.py tests/unit/campaigns/test_agents.py tests/cli/test_replays_on_engines.py tests/learn/test_rllib.py tests/learn/test_trials.py tests/learn/test_tracking.py tests/learn/test_onnx.py tests/cli/test_policy_verbs.py
+	$(VENV)-extras/bin/python -m pytest tests/unit/campaigns/test_engines.py tests/unit/campaigns/test_agents_in_campaigns.py tests/cli/test_replays_on_engines.py tests/learn/test_rllib.py tests/learn/test_trials.py tests/learn/test_tracking.py tests/learn/test_onnx.py tests/cli/test_policy_verbs.py
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -40,13 +40,15 @@ def run(
         str,
         typer.Argument(
             metavar="POLICY",
-            help="a scheduler, policy:DIR, or a plug-in's name; {log} in it stands for the name of each log",
+            help="a scheduler, policy:DIR, agent:DIR, or a plug-in's name; {log} in it stands for the name of each log",
             show_default=False,
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="folder of the entry; what is finished in it is kept")],
     suite: Annotated[str, typer.Option("--suite", metavar="NAME", help="generated, real, or FILE.toml")] = "generated",
-    shutdown: Annotated[str, typer.Option("--shutdown", metavar="NAME", help="a shutdown policy, where the suite has watts")] = "never",
+    shutdown: Annotated[
+        str, typer.Option("--shutdown", metavar="NAME", help="a shutdown policy, or agent:DIR, where the suite has watts")
+    ] = "never",
     name: Annotated[
         str | None, typer.Option("--name", metavar="TEXT", help="what the entry is called [the policy's name]", show_default=False)
     ] = None,
@@ -90,6 +92,9 @@ def check(
     policy: Annotated[
         str | None, typer.Option("--policy", metavar="POLICY", help="where the policy lies here [as entered]", show_default=False)
     ] = None,
+    shutdown: Annotated[
+        str | None, typer.Option("--shutdown", metavar="NAME", help="where the shutdown policy lies here [as entered]", show_default=False)
+    ] = None,
     logs: Logs = None,
     on: On = "local",
     as_json: opt.Json = False,
@@ -101,7 +106,7 @@ def check(
 
     told = leaderboard.read_entry(entry)
     with progress() as begin:
-        unlike = interruptible(lambda: leaderboard.check(told, policy=policy, logs=logs, on=on, begin=begin))
+        unlike = interruptible(lambda: leaderboard.check(told, policy=policy, shutdown=shutdown, logs=logs, on=on, begin=begin))
     if not unlike:
         said = [f"{told.name}: the same on all {len(told.logs)} logs."]
     else:

@@ -16,17 +16,16 @@ from typing import Any
 
 from escala.campaigns import journal
 from escala.campaigns.runs import Run
-from escala.campaigns.work import log_of
 from escala.engines import engine_of
 from escala.errors import EscalaError, quoted
 from escala.leaderboard.judged import EASY, Judging
+from escala.leaderboard.seen import TOLD, check_unseen, told_of
 from escala.leaderboard.suite import SUITES, Suite, SuiteLog, name_of, read_suite
-from escala.policies.files import policy_files
+from escala.policies.files import digests_of, policy_files
 from escala.policies.pairs import Begin
-from escala.policies.tuned import POLICY_FILE, PREFIX
-from escala.reading import own, read_json, read_toml
+from escala.policies.plugins import origins
+from escala.reading import own, read_json
 from escala.source import source_digest
-from escala.tuning.split import split_of
 from escala.tuning.tuned import POLICY
 from escala.writing import write_whole
 
@@ -43,8 +42,8 @@ class Entry:
     """A policy on a suite.
 
     name: what it is called beside others; policy, shutdown: what was run, `{log}` in it stands for the name of each log. escala, source:
-    the version, and the state of its files. suite: as it was written. logs: by name what `judged` found, the hash of the jobs (`sha256`)
-    and those of the policy's own files (`files`).
+    the version, and the state of its files. suite: as it was written. logs: by name what `judged` found, the hash of the jobs (`sha256`),
+    those of the policies' own files (`files`), and what policies in folders were trained or chosen on (`trained`, by role).
     """
 
     name: str
@@ -78,14 +77,14 @@ def enter(
 ) -> Entry:
     """Judge a policy on every log of a suite, and write the entry into `out`/entry.json.
 
-    policy: a scheduler's name, `policy:DIR`, a plug-in's; `{log}` in it stands for the name of each log, so that there may be a policy for
-    each. suite: "generated", "real", a TOML file, or a dictionary of that form. name: of the entry; by default the policy's. logs: the
-    folder of the suite's files; those of the archive are loaded where they are not there. on: an engine, see `campaign`. What is finished
-    is kept in `out`: the same call goes on.
+    policy, shutdown: names, `policy:DIR`, `agent:DIR`, plug-ins'; `{log}` in them stands for the name of each log, so that
+    there may be a policy for each. suite: "generated", "real", a TOML file, or a dictionary of that form. name: of the
+    entry; by default the policy's. logs: the folder of the suite's files; those of the archive are loaded where they are
+    not there. on: an engine, see `campaign`. What is finished is kept in `out`: the same call goes on.
 
     Raises:
-        EscalaError: a suite or a name that is wrong, a log that is missing or another one, a policy that was chosen on the weeks that are
-            judged, or that fails on a log.
+        EscalaError: a suite or a name that is wrong, a log that is missing or another one, a policy that was trained or chosen on the weeks
+            that are judged, or that fails on a log.
     """
     folder, asked = Path(out), read_suite(suite)
     shown = _FOLDERS.sub("", policy)
@@ -100,18 +99,14 @@ def enter(
         if share is not None:
             share(len(runs) / len(asked.logs))
     found = _found(asked, runs, folder, engine, begin)
-    files = [policy_files(run.scheduler, run.shutdown, run.options) for run in runs]
     entry = Entry(
         called,
         shown,
-        shutdown,
+        _FOLDERS.sub("", shutdown),
         version("escala"),
         source_digest(),
         asked.told,
-        {
-            log.name: {"sha256": log.sha256, "files": {Path(path).name: digest for path, digest in names.items()}, **each}
-            for log, names, each in zip(asked.logs, files, found, strict=True)
-        },
+        {log.name: _about(log, run) | each for log, run, each in zip(asked.logs, runs, found, strict=True)},
     )
     entry.write(folder / FILE)
     return entry
@@ -120,22 +115,22 @@ def enter(
 def _piece(suite: Suite, log: SuiteLog, policy: str, shutdown: str, folders: list[Path]) -> Run:
     """A run, known by all that its judgement depends on."""
     run = suite.run(log, policy, shutdown, folders)
-    _check_unseen(run, suite)
+    check_unseen(run, suite.after)
     told = json.dumps([run.key, suite.after, suite.promise])
     return replace(run, key=hashlib.sha256(told.encode()).hexdigest())
 
 
-def _check_unseen(run: Run, suite: Suite) -> None:
-    """EscalaError for a tuned policy that was chosen on weeks of this very log that the suite judges."""
-    path = Path(run.scheduler.removeprefix(PREFIX)) / POLICY_FILE
-    if not run.scheduler.startswith(PREFIX) or not isinstance(told := read_toml(path).get("log"), Mapping):
-        return
-    log = log_of(run)
-    at_s = told.get("at_s")
-    if told.get("sha256") == log.digest() and isinstance(at_s, int | float) and at_s > split_of(log, suite.after).at_s + 1.0:
-        raise EscalaError(
-            f"{path}: was chosen on weeks of {run.log.name} that the suite judges it by: tune it with --after {suite.after} of the log"
-        )
+def _files(run: Run) -> dict[str, str]:
+    """The hashes of the files of its policies, by their names; those of the shutdown policy say so."""
+    powers = {**digests_of(run.shutdown), **origins(run.shutdown)}
+    files = {Path(path).name: digest for path, digest in policy_files(run.scheduler, "never", run.options).items()}
+    return files | {f"shutdown {Path(path).name}": digest for path, digest in powers.items()}
+
+
+def _about(log: SuiteLog, run: Run) -> dict[str, Any]:
+    """What an entry says of a log beside its judgement."""
+    trained = told_of(run)
+    return {"sha256": log.sha256, "files": _files(run)} | ({"trained": trained} if trained else {})
 
 
 def _found(suite: Suite, runs: list[Run], folder: Path, engine: Any, begin: Begin | None) -> list[dict[str, Any]]:
@@ -199,18 +194,28 @@ def _check(found: Mapping[str, Any], suite: Suite, log: SuiteLog) -> None:
     str(found["knows"]), int(found["jobs"]), int(found["weeks"])
     if found["energy"] is not None:
         [float(part) for part in found["energy"]["ratio"]]
+    for told in found.get("trained", {}).values():
+        if not all(isinstance(told[part], str) and told[part].isprintable() for part in TOLD):
+            raise ValueError("a text of one line is missing")
     for rows in found["who_pays"].values():
         for row in rows:
             float(row["mean_wait_before_s"]), float(row["mean_wait_s"]), float(row["work_share"]), str(row["group"])
 
 
 def check(
-    entry: Entry, *, policy: str | None = None, logs: str | os.PathLike[str] | None = None, on: str = "local", begin: Begin | None = None
+    entry: Entry,
+    *,
+    policy: str | None = None,
+    shutdown: str | None = None,
+    logs: str | os.PathLike[str] | None = None,
+    on: str = "local",
+    begin: Begin | None = None,
 ) -> list[str]:
-    """Make an entry again, from nothing, and tell what is not the same, a line each; [] where everything is. policy: where it lies here,
-    if that is elsewhere. EscalaError as of `enter`."""
+    """Make an entry again, from nothing, and tell what is not the same, a line each; [] where everything is. policy, shutdown: where they
+    lie here, if that is elsewhere. EscalaError as of `enter`."""
     with tempfile.TemporaryDirectory() as folder:
-        again = enter(policy or entry.policy, Path(folder) / "again", entry.suite, shutdown=entry.shutdown, logs=logs, on=on, begin=begin)
+        given = policy or entry.policy, Path(folder) / "again", entry.suite
+        again = enter(*given, shutdown=shutdown or entry.shutdown, logs=logs, on=on, begin=begin)
     return [line for log in entry.logs for line in _unlike(entry.logs[log], again.logs[log], log)]
 
 

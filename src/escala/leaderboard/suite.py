@@ -89,7 +89,7 @@ class Suite:
             "logs": [{**log.entry, **path, "name": log.name}],
             "platforms": [log.platform],
             "schedulers": [policy.replace(PLACE, log.name)],
-            "shutdowns": [shutdown],
+            "shutdowns": [shutdown.replace(PLACE, log.name)],
             "options": dict(self.options),
         }
         (run,) = runs_of(read_definition(asked, f"log {log.name!r}"))

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from escala.leaderboard import Entry, Standing
+from escala.leaderboard.seen import TOLD
 from escala.leaderboard.standing import Row, Within
 from escala.report import marks
 from escala.report.page import Section, write_report
@@ -180,6 +181,25 @@ def paying_rows(found: Standing) -> list[dict[str, Any]]:
     return rows
 
 
+def trained_rows(found: Standing) -> list[dict[str, Any]]:
+    """One row for each entry and what its policies in folders say that they were trained or chosen on; logs of which they say the same
+    stand together."""
+    rows: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for row in found.rows:
+        for log, told in row.entry.logs.items():
+            for role, about in told.get("trained", {}).items():
+                rows.setdefault((row.entry.name, role, tuple(about[part] for part in TOLD)), []).append(log)
+    return [
+        {"entry": name, "decides": DECIDES[role], "what it is": what, "trained or chosen on": on, "with Escala": escala}
+        | {"judged on": _all_of(logs, len(found.suite.logs))}
+        for (name, role, (what, on, escala)), logs in rows.items()
+    ]
+
+
+def _all_of(logs: list[str], n: int) -> str:
+    return "every log" if len(logs) == n > 1 else _listed(logs)
+
+
 def energy_rows(found: Standing) -> list[dict[str, Any]]:
     """One row for each entry that switches nodes off, and log: energies of its later weeks."""
     return [
@@ -196,6 +216,8 @@ def energy_rows(found: Standing) -> list[dict[str, Any]]:
     ]
 
 
+DECIDES = {"scheduler": "who starts", "shutdown": "which nodes are on"}
+TRAINED = "As the folders of the policies say; nobody can check it."
 PAYING = (
     f"Mean waits under easy, then under the entry, of the size of jobs that loses most; users with at least {LEAST_JOBS} later jobs whose "
     "mean wait is shorter or longer by more than an hour (–: the log names none)."
@@ -211,6 +233,8 @@ def sections(found: Standing) -> list[Section]:
         Section("Log by log", "", [_log_table(found)]),
         Section("Who pays", "", [(pl.DataFrame(paying_rows(found)), PAYING)]),
     ]
+    if trained := trained_rows(found):
+        parts.append(Section("Trained on what", "", [(pl.DataFrame(trained), TRAINED)]))
     if energies := energy_rows(found):
         caption = "Energy of the later weeks; ratios with 95 % intervals over whole weeks."
         parts.append(Section("Energy", "", [(pl.DataFrame(energies), caption)]))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from escala.sharing.contents import POLICY, Contents
+from escala.described import POLICY, Contents
 
 FILE = "README.md"
 NO_EVIDENCE = "The folder keeps no figures from later jobs."

@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from escala.described import MANIFEST, Contents, contents
 from escala.errors import EscalaError, one_line, quoted
 from escala.extras import missing
 from escala.sharing.card import FILE, card
-from escala.sharing.contents import MANIFEST, Contents, check, check_names, contents, files_of
+from escala.sharing.contents import check, check_names, files_of
 from escala.writing import output_folder
 from escala.writing.sealing import foreign, sign
 
