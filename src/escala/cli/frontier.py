@@ -83,7 +83,7 @@ def frontier(
         with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):
             begin(f"reading {workload}")
             machine = escala.read_platform(platform, power)
-            found = policies(chosen, switching)
+            found = policies(chosen, switching, options["seed"])
             log = read_log(workload, read, machine)
             tell_unused(chosen, switching, options, log)
             pieces = pieces_of(folder, log, machine, [*chosen, *switching], shared, after=after, **options)

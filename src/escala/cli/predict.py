@@ -84,7 +84,7 @@ def predict(
         with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):
             begin(f"reading {workload}")
             machine = None if platform is None else escala.read_platform(platform)
-            chosen = policies([scheduler], [])[0][0]
+            chosen = policies([scheduler], [], options["seed"])[0][0]
             log = read_log(workload, read, machine)
             if machine is None and log.max_cores is None:
                 raise EscalaError(f"{workload}: does not tell the cores of its machine: name one (--platform NODESxCORES)")

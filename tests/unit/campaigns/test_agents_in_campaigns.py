@@ -20,6 +20,7 @@ from escala.campaigns.campaign import RUNS
 from escala.campaigns.definition import read_definition
 from escala.campaigns.runs import Run, runs_of
 from escala.engines import on_slurm
+from escala.policies.files import identities
 from tests.unit.campaigns.test_campaign import KILLED
 from tests.unit.policies.test_plugins import package as package  # a fixture
 
@@ -115,6 +116,22 @@ def test_what_is_moved_is_not_run_again_and_what_is_made_anew_is(spec: dict[str,
     Path("tuned", "policy.toml").write_text(TUNED.replace("timeout:60", "timeout:90"))
     then = _keys(spec)
     assert {pair[1] for pair in first if first[pair] != then[pair] and pair[0] != "policy:tuned"} == {"agent:power", "policy:tuned"}
+
+
+def test_what_is_kept_of_replays_and_run_again_is_of_the_same_agent(spec: dict[str, Any], package: Path) -> None:
+    """Also behind a shield, and of another package; `compare` and its like keep what `identities` says."""
+    names = ["easy", "agent:queue", SHIELD, "policy:tuned", "plugin:narrow:3", "agent:nowhere", "plugin:nowhere"]
+    first = identities(names)
+    assert list(first) == names[1:5] and first["agent:queue"] == first[SHIELD] and identities(names) == first
+    log = escala.workload.generate.lublin(jobs=20, cores=16, load=0.9, seed=3)
+    run = escala.simulate(log, "16x1:grid5000", "agent:queue", "policy:tuned", seed=4)
+    assert escala.rerun(run, log).jobs.equals(run.jobs)
+    told = json.loads(Path("queue", "manifest.json").read_text())
+    Path("queue", "manifest.json").write_text(json.dumps({**told, "seed": 77}))
+    then = identities(names)
+    assert {name for name in first if first[name] != then[name]} == {"agent:queue", SHIELD}
+    with pytest.raises(escala.EscalaError, match=r"queue/manifest.json is not what it was in that run"):
+        escala.rerun(run, log)
 
 
 def test_what_decides_may_not_change_under_way(spec: dict[str, Any]) -> None:
