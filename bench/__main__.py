@@ -1,4 +1,5 @@
-"""`python -m bench [WORD ...]`: measure the rows of docs/performance.md whose text holds one of the words (all rows without words).
+"""`python -m bench [WORD ...]`: measure the rows of docs/performance.md whose text holds one of the words (all rows
+without words).
 
 With `--write`, the table in docs/performance.md is replaced by the one measured.
 """
@@ -38,7 +39,9 @@ def main() -> None:
     parser.add_argument("words", nargs="*", help="measure only rows whose text holds one of these")
     parser.add_argument("--write", action="store_true", help="replace the table in docs/performance.md")
     given = parser.parse_args()
-    chosen = [case for case in CASES if not given.words or any(word.lower() in case.what.lower() for word in given.words)]
+    chosen = [
+        case for case in CASES if not given.words or any(word.lower() in case.what.lower() for word in given.words)
+    ]
     if not chosen:
         sys.exit(f"error: no row holds any of {', '.join(given.words)}; rows: {'; '.join(case.what for case in CASES)}")
     if given.write and len(chosen) < len(CASES):

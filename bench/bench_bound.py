@@ -1,9 +1,11 @@
-"""Bounds and search on slotted lists: `python -m bench.bench_bound [--loads 1.0 1.9] [--lists 60] [--exact] [--limit 60] [--large]`.
+"""Bounds and search on slotted lists: `python -m bench.bench_bound [--loads 1.0 1.9] [--lists 60] [--exact] [--limit
+60] [--large]`.
 
-Lists after R1 (reading `clip10`): 50 steps, at most one arrival a step, 80 % of lengths U{1..3} else U{10..15}, demand by a fair coin
-U{1..5} or 10 of 10 units; then run to completion. Every time is processor time on one core, solvers included; of the bounds the least
-of three runs. Without --exact, gaps are to the best schedule found. With --rows FILE what was measured is kept, and a run that ended early
-goes on; with --write the table in docs/performance.md is replaced by the one measured.
+Lists after R1 (reading `clip10`): 50 steps, at most one arrival a step, 80 % of lengths U{1..3} else U{10..15}, demand
+by a fair coin U{1..5} or 10 of 10 units; then run to completion. Every time is processor time on one core, solvers
+included; of the bounds the least of three runs. Without --exact, gaps are to the best schedule found. With --rows FILE
+what was measured is kept, and a run that ended early goes on; with --write the table in docs/performance.md is replaced
+by the one measured.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ def processor_s() -> float:
 def greedy(instance: Instance) -> float:
     """Mean slowdown of greedy SJF."""
     jobs = {"submit_s": instance.release, "runtime_s": instance.length, "cores": instance.demand[:, 0]}
-    log = Workload.from_jobs({name: values.astype(float) if name != "cores" else values for name, values in jobs.items()})
+    log = Workload.from_jobs(
+        {name: values.astype(float) if name != "cores" else values for name, values in jobs.items()}
+    )
     return float(escala.simulate(log, "10x1:none", "sjf-fit", record=False).summary()["mean_slowdown"])
 
 
@@ -75,7 +79,13 @@ def bounds(instance: Instance) -> Row:
     parts = Parts(dual, target)
     parts.split(splits)
     lower = 1 + float(parts.cost()) / instance.jobs
-    return {"alone": alone, "alone_s": between - begin, "lower": lower, "lower_s": processor_s() - begin, "parts": len(parts)}
+    return {
+        "alone": alone,
+        "alone_s": between - begin,
+        "lower": lower,
+        "lower_s": processor_s() - begin,
+        "parts": len(parts),
+    }
 
 
 def after_search(instance: Instance, found: float) -> Row:
@@ -135,7 +145,10 @@ def against_greedy(c: Columns) -> str:
     """Change of the mean of the best schedules against greedy SJF, with its 95 % interval over lists."""
     rows = np.random.default_rng(0).integers(0, c["best"].size, (2000, c["best"].size))
     low, high = np.quantile(c["best"][rows].mean(axis=1) / c["greedy"][rows].mean(axis=1) - 1, [0.025, 0.975])
-    return f"{c['best'].mean():.3f}, {100 * (c['best'].mean() / c['greedy'].mean() - 1):.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
+    return (
+        f"{c['best'].mean():.3f}, {100 * (c['best'].mean() / c['greedy'].mean() - 1):.1f} % [{100 * low:.1f}, "
+        f"{100 * high:.1f}]"
+    )
 
 
 def below(name: str) -> Callable[[Columns], str]:
@@ -151,19 +164,34 @@ def below(name: str) -> Callable[[Columns], str]:
 def near_best(c: Columns) -> str:
     """In how many lists the search is near the best, and the worst."""
     over = c["found"] / c["best"] - 1
-    return f"{int((over <= NEAR).sum())} of {over.size} ({100 * float(np.mean(over <= NEAR)):.0f} %); {100 * max(0.0, over.max()):.1f} %"
+    return (
+        f"{int((over <= NEAR).sum())} of {over.size} ({100 * float(np.mean(over <= NEAR)):.0f} %); "
+        f"{100 * max(0.0, over.max()):.1f} %"
+    )
 
 
 LINES: list[tuple[str, str, Callable[[Columns], str]]] = [
-    ("proved optimal within 60 s", "all", lambda c: f"{int(((c['proved'] > 0) & (c['exact_s'] <= PROVED_S)).sum())} of {c['proved'].size}"),
+    (
+        "proved optimal within 60 s",
+        "all",
+        lambda c: f"{int(((c['proved'] > 0) & (c['exact_s'] <= PROVED_S)).sum())} of {c['proved'].size}",
+    ),
     ("time of the proof: mean, 95 %, longest; lists within 60 s", "60 s", lambda c: times(c["exact_s"], PROVED_S)),
     ("mean of the best schedules, against greedy SJF", "", against_greedy),
     ("Lagrangian bound alone: mean below the best; lists within 20 %", "", below("alone")),
     ("its time: mean, 95 %, longest; lists within 20 ms", "20 ms", lambda c: times(c["alone_s"], BOUND_S)),
-    ("the same in parts, before the search: parts", "", lambda c: f"{int(c['parts'].min())} to {int(c['parts'].max())}"),
+    (
+        "the same in parts, before the search: parts",
+        "",
+        lambda c: f"{int(c['parts'].min())} to {int(c['parts'].max())}",
+    ),
     ("mean below the best; lists within 20 %", "20 %", below("lower")),
     ("its time in all: mean, 95 %, longest; lists within 20 ms", "20 ms", lambda c: times(c["lower_s"], BOUND_S)),
-    ("the same in up to some hundred parts, aimed at the schedule found: mean below the best; lists within 20 %", "", below("many")),
+    (
+        "the same in up to some hundred parts, aimed at the schedule found: mean below the best; lists within 20 %",
+        "",
+        below("many"),
+    ),
     ("its time: mean, 95 %, longest; lists within 1 s", "", lambda c: times(c["many_s"], 1.0)),
     ("search within 0.5 % of the best; the worst above it", "95 %", near_best),
     ("its time: mean, 95 %, longest; lists within 1 s", "1 s", lambda c: times(c["found_s"], SEARCH_S)),
@@ -192,9 +220,15 @@ def large(load: float, seed: int, limit_s: float) -> None:
     instance = episode(np.random.default_rng([seed, int(100 * load)]), load, round(1000 * 4.1 * 6.5 / (10 * load)))
     result = bound(instance, limit_s=limit_s)
     assert result.found is not None and result.lower is not None
-    print(f"load {load}: {instance.jobs} jobs, [{result.lower:.3f}, {result.found:.3f}], gap {result.gap:.1%}, {result.seconds:.1f} s")
+    print(
+        f"load {load}: {instance.jobs} jobs, [{result.lower:.3f}, {result.found:.3f}], gap {result.gap:.1%}, "
+        f"{result.seconds:.1f} s"
+    )
     for step in result.steps:
-        print(f"  {step.name}: {step.seconds:.2f} s, {step.iterations} iterations, bound {step.lower:.3f}, found {step.found}")
+        print(
+            f"  {step.name}: {step.seconds:.2f} s, {step.iterations} iterations, bound {step.lower:.3f}, found "
+            f"{step.found}"
+        )
 
 
 def main() -> None:
@@ -202,7 +236,9 @@ def main() -> None:
     parser.add_argument("--loads", type=float, nargs="+", default=[1.0, 1.9])
     parser.add_argument("--lists", type=int, default=60)
     parser.add_argument("--exact", action="store_true")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds by the clock for each proof; more on a busy machine")
+    parser.add_argument(
+        "--limit", type=float, default=60.0, help="seconds by the clock for each proof; more on a busy machine"
+    )
     parser.add_argument("--seed", type=int, default=9001)
     parser.add_argument("--rows", type=Path, help="JSON file that keeps what was measured")
     parser.add_argument("--write", action="store_true", help="replace the table in docs/performance.md")
@@ -215,7 +251,9 @@ def main() -> None:
             large(load, given.seed, given.limit)
         return
     one(episode(np.random.default_rng(0), 1.0), False, 1.0)  # compiles
-    columns = {load: measured(load, given.lists, given.exact, given.limit, given.seed, given.rows) for load in given.loads}
+    columns = {
+        load: measured(load, given.lists, given.exact, given.limit, given.seed, given.rows) for load in given.loads
+    }
     text = table(columns, given.limit)
     print(text)
     if given.write:

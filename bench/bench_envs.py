@@ -27,8 +27,8 @@ STEPS = 400
 
 @functools.lru_cache(maxsize=4)
 def days(jobs_a_day: int, cores: int, count: int = 20) -> tuple[escala.Workload, ...]:
-    """Days of so many jobs at random seconds, log-uniform runtimes of 1 min to 6 h, sizes up to a quarter of the machine, load at most
-    about 0.8."""
+    """Days of so many jobs at random seconds, log-uniform runtimes of 1 min to 6 h, sizes up to a quarter of the
+    machine, load at most about 0.8."""
     random = np.random.default_rng(jobs_a_day)
     out = []
     for k in range(count):
@@ -70,7 +70,9 @@ def first_fit(env: Any) -> NDArray[np.int64]:
 
 def steps_per_s(name: str, jobs: int, act: Callable[[Any], NDArray[np.int64]], **options: Any) -> tuple[float, str]:
     """Rate of a rollout with a fixed rule, resets included, steps/s of processor time."""
-    env = gymnasium.make_vec(name, num_envs=NUM_ENVS, workload=list(days(jobs, 960)), platform="48x20:grid5000", copy=False, **options)
+    env = gymnasium.make_vec(
+        name, num_envs=NUM_ENVS, workload=list(days(jobs, 960)), platform="48x20:grid5000", copy=False, **options
+    )
     env.reset(seed=0)
 
     def roll() -> None:
@@ -96,8 +98,9 @@ def ten_years() -> tuple[float, str]:
 
 
 def lstm_training(steps: int = 3_000_000) -> tuple[float, str]:
-    """Processor time of so many decisions of training with R3's printed setting (LSTM over 20 snapshots), from a shorter training's rate;
-    one thread. Its rollouts are shorter than printed, which moves no rate: batches and epochs are as printed."""
+    """Processor time of so many decisions of training with R3's printed setting (LSTM over 20 snapshots), from a
+    shorter training's rate; one thread. Its rollouts are shorter than printed, which moves no rate: batches and epochs
+    are as printed."""
 
     def train(decisions: int) -> float:
         begin = time.process_time()
@@ -131,8 +134,12 @@ def decision(agent: str) -> tuple[float, str]:
 
 def of_preset(name: str, preset: str) -> tuple[float, str]:
     """The same of the network of a preset, hardly trained."""
-    log: dict[str, Any] = {} if name == "escala/Slots-v0" else {"workload": list(days(60, 960)), "platform": "48x20:grid5000"}
-    return _decided(escala.train(name, steps=1, seed=0, preset=preset, num_envs=2, learn={"n_steps": 4, "batch_size": 8}, **log))
+    log: dict[str, Any] = (
+        {} if name == "escala/Slots-v0" else {"workload": list(days(60, 960)), "platform": "48x20:grid5000"}
+    )
+    return _decided(
+        escala.train(name, steps=1, seed=0, preset=preset, num_envs=2, learn={"n_steps": 4, "batch_size": 8}, **log)
+    )
 
 
 def of_team(name: str) -> tuple[float, str]:
@@ -148,7 +155,11 @@ def _decided(agent: Any) -> tuple[float, str]:
     with tempfile.TemporaryDirectory() as folder:
         agent.export(Path(folder) / "exported")
         exported = load_exported(Path(folder) / "exported")
-    return _each(lambda seen, mask: exported.act(seen, mask, None), exported.manifest["observation_shape"], exported.manifest["actions"])
+    return _each(
+        lambda seen, mask: exported.act(seen, mask, None),
+        exported.manifest["observation_shape"],
+        exported.manifest["actions"],
+    )
 
 
 def _each(act: Callable[..., Any], shape: Sequence[int], actions: int) -> tuple[float, str]:
@@ -162,13 +173,24 @@ def _each(act: Callable[..., Any], shape: Sequence[int], actions: int) -> tuple[
 
 
 def _off(jobs: int, observation: str) -> Case:
-    what = f"OffReservation, action `wake`, always all, 48 nodes x 20, {jobs} jobs a day, 256 simulations, {observation}"
-    return Case(what, "≥ 250 k steps/s", lambda: steps_per_s("escala/OffReservation-v0", jobs, wake_all, observation=observation))
+    what = (
+        f"OffReservation, action `wake`, always all, 48 nodes x 20, {jobs} jobs a day, 256 simulations, {observation}"
+    )
+    return Case(
+        what,
+        "≥ 250 k steps/s",
+        lambda: steps_per_s("escala/OffReservation-v0", jobs, wake_all, observation=observation),
+    )
 
 
 def _choosing(action: str, jobs: int) -> Case:
-    what = f"OffReservation, action `{action}`, choices at random, 48 nodes x 20, {jobs} jobs a day, 256 simulations, snapshots"
-    return Case(what, "≥ 250 k steps/s", lambda: steps_per_s("escala/OffReservation-v0", jobs, by_chance(), action=action))
+    what = (
+        f"OffReservation, action `{action}`, choices at random, 48 nodes x 20, {jobs} jobs a day, 256 simulations, "
+        "snapshots"
+    )
+    return Case(
+        what, "≥ 250 k steps/s", lambda: steps_per_s("escala/OffReservation-v0", jobs, by_chance(), action=action)
+    )
 
 
 CASES = [
@@ -195,14 +217,26 @@ CASES = [
         "≥ 250 k steps/s",
         lambda: steps_per_s("escala/Scheduling-v0", 1000, first_fit),
     ),
-    Case("3 M decisions of PPO on OffReservation, the printed LSTM (action `count`), one core", "≤ 60 min", lstm_training),
+    Case(
+        "3 M decisions of PPO on OffReservation, the printed LSTM (action `count`), one core", "≤ 60 min", lstm_training
+    ),
     *(
         Case(f"One step of a single {name}, its compiled part included", "≤ 8 us", functools.partial(one_step, name))
         for name in ("escala/OffReservation-v0", "escala/Scheduling-v0", "escala/Slots-v0")
     ),
-    Case("A decision of an exported agent, dense layers, p99", "≤ 0.2 ms", lambda: decision("grid2019/agents/published-100-0")),
-    Case("A decision of an exported agent, slot scorer, p99", "≤ 0.2 ms", lambda: decision("grid2019/agents/fresh-190-0")),
-    Case("A decision of an exported agent, numbers of holding, p99", "≤ 0.2 ms", lambda: decision("deepshutdown2020/agents/g5k-1-0")),
+    Case(
+        "A decision of an exported agent, dense layers, p99",
+        "≤ 0.2 ms",
+        lambda: decision("grid2019/agents/published-100-0"),
+    ),
+    Case(
+        "A decision of an exported agent, slot scorer, p99", "≤ 0.2 ms", lambda: decision("grid2019/agents/fresh-190-0")
+    ),
+    Case(
+        "A decision of an exported agent, numbers of holding, p99",
+        "≤ 0.2 ms",
+        lambda: decision("deepshutdown2020/agents/g5k-1-0"),
+    ),
     Case(
         "A decision of an exported agent, scores of a queue of 128, p99",
         "≤ 0.2 ms",
@@ -219,9 +253,15 @@ CASES = [
         )
     ),
     Case(
-        "A decision of an exported team's agent, pairs of jobs and machines, p99", "≤ 0.2 ms", lambda: of_team("marl2024/agents/team-3x2-0")
+        "A decision of an exported team's agent, pairs of jobs and machines, p99",
+        "≤ 0.2 ms",
+        lambda: of_team("marl2024/agents/team-3x2-0"),
     ),
-    Case("Ten years of a cluster of 48 nodes x 20, 60 jobs a day, SAF under five shutdown policies", "≤ 60 s", lambda: ten_years()),
+    Case(
+        "Ten years of a cluster of 48 nodes x 20, 60 jobs a day, SAF under five shutdown policies",
+        "≤ 60 s",
+        lambda: ten_years(),
+    ),
 ]
 
 if __name__ == "__main__":

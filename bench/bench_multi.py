@@ -51,7 +51,11 @@ def aec_turns() -> tuple[float, str]:
 CASES = [
     Case("Several agents, 3 x 1, compact, global", ">= 300 k agent steps/s", random_turns),
     Case("Several agents, 3 x 2, compact, global", ">= 300 k agent steps/s", lambda: random_turns(machines=2)),
-    Case("Several agents, 3 x 1, compact, local", ">= 300 k agent steps/s", lambda: random_turns(information="local", rewards="local")),
+    Case(
+        "Several agents, 3 x 1, compact, local",
+        ">= 300 k agent steps/s",
+        lambda: random_turns(information="local", rewards="local"),
+    ),
     Case("Several agents, 3 x 1, image", "-", lambda: random_turns(observation="image")),
     Case("Several agents, 3 x 1, the AEC face, one game", "-", aec_turns),
 ]

@@ -1,9 +1,11 @@
-"""`python -m bench.bench_policies [NAME ...]`: microseconds a job of every scheduler and shutdown policy, and how they grow.
+"""`python -m bench.bench_policies [NAME ...]`: microseconds a job of every scheduler and shutdown policy, and how they
+grow.
 
-Worlds: 1e3, 1e4, 1e5 and 1e6 jobs at load 0.95 (625 nodes x 16 cores); 1e5 jobs on 256 to 1e5 nodes; 64 000 jobs that arrive at once; 1e5
-jobs at load 1.2. An exponent e says that a job takes n^e times as long on n times as much (fitted to all points of a row by least squares
-of logarithms). A run that takes longer than `--limit` seconds is ended, and one that would, by the runs before it, is not begun (–).
-`--write` replaces the table of the page, or the rows of the names given; there "-" is what no run has measured yet.
+Worlds: 1e3, 1e4, 1e5 and 1e6 jobs at load 0.95 (625 nodes x 16 cores); 1e5 jobs on 256 to 1e5 nodes; 64 000 jobs that
+arrive at once; 1e5 jobs at load 1.2. An exponent e says that a job takes n^e times as long on n times as much (fitted
+to all points of a row by least squares of logarithms). A run that takes longer than `--limit` seconds is ended, and one
+that would, by the runs before it, is not begun (–). `--write` replaces the table of the page, or the rows of the names
+given; there "-" is what no run has measured yet.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ FOLDER = re.compile(r"score:[^:]*/")
 
 @dataclass(frozen=True)
 class Point:
-    """A world: jobs, nodes and their cores; burst: so many jobs arrive at once; load: offered, as a share of the cores."""
+    """A world: jobs, nodes and their cores; burst: so many jobs arrive at once; load: offered, as a share of the
+    cores."""
 
     axis: str
     jobs: int
@@ -50,7 +53,11 @@ class Point:
 
     @property
     def head(self) -> str:
-        return f"load {self.load}" if self.axis == "load" else f"{self.size:,} {'at once' if self.axis == 'queue' else self.axis}"
+        return (
+            f"load {self.load}"
+            if self.axis == "load"
+            else f"{self.size:,} {'at once' if self.axis == 'queue' else self.axis}"
+        )
 
 
 POINTS = [
@@ -81,8 +88,8 @@ def us_a_job(scheduler: str, shutdown: str, point: Point) -> float:
 
 
 def _answer(connection: Any) -> None:
-    """Measure what is asked for, in a process of its own, which can be ended in compiled code too. What a pair needs is compiled, or
-    loaded, by a small run before its first."""
+    """Measure what is asked for, in a process of its own, which can be ended in compiled code too. What a pair needs is
+    compiled, or loaded, by a small run before its first."""
     ready = set[tuple[str, str]]()
     while True:
         try:
@@ -139,7 +146,8 @@ def expected_s(times: dict[Point, float], point: Point) -> float:
 
 
 def measured(chosen: list[tuple[str, str]], limit_s: float) -> dict[tuple[str, str], dict[Point, float]]:
-    """Microseconds a job, by pair and point. World by world, for making a workload takes longer than most replays of it."""
+    """Microseconds a job, by pair and point. World by world, for making a workload takes longer than most replays of
+    it."""
     worker = Worker()
     found: dict[tuple[str, str], dict[Point, float]] = {pair: {} for pair in chosen}
     for at, point in enumerate(POINTS):
@@ -194,8 +202,8 @@ def main() -> None:
 
 
 def merged(kept: str, lines: str) -> str:
-    """The table of the page with these rows in place of its own of the same names, which have "-" where a column is newer than they are.
-    Rows of another machine are no neighbours."""
+    """The table of the page with these rows in place of its own of the same names, which have "-" where a column is
+    newer than they are. Rows of another machine are no neighbours."""
     rows = {row.split("|")[1]: row for row in lines.splitlines() if row.startswith("|")}
     old = kept.splitlines()
     if len(rows) == len(pairs()) + 2 or not old:

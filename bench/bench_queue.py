@@ -1,8 +1,10 @@
-"""`python -m bench.bench_queue WHAT [LOG ...]`: the order of the queue on real logs, and the page docs/studies/queue2026.md.
+"""`python -m bench.bench_queue WHAT [LOG ...]`: the order of the queue on real logs, and the page
+docs/studies/queue2026.md.
 
-`scores`: one score of all logs, and for each log one of all others (`all` and the logs' names; five searches each). `judge`: `escala
-tune` of each log with the score that has not seen it, judged on its later weeks. `page`: the page, and the score file that comes with
-Escala, from what the other two left in docs/studies/queue2026.json. Figures are of one pool of cores and `head="latest-released"`.
+`scores`: one score of all logs, and for each log one of all others (`all` and the logs' names; five searches each).
+`judge`: `escala tune` of each log with the score that has not seen it, judged on its later weeks. `page`: the page, and
+the score file that comes with Escala, from what the other two left in docs/studies/queue2026.json. Figures are of one
+pool of cores and `head="latest-released"`.
 """
 
 from __future__ import annotations
@@ -72,7 +74,9 @@ def log_of(name: str, traces: Path) -> tuple[escala.Workload, str]:
     ):
         one = escala.read_workload(file)
         ident = pl.format(f"{number}-{{}}", pl.col("job_id"))
-        parts.append(one.jobs.with_columns(submit_s=pl.col("submit_s") + one.origin_s + number * FORTNIGHT_S, job_id=ident))
+        parts.append(
+            one.jobs.with_columns(submit_s=pl.col("submit_s") + one.origin_s + number * FORTNIGHT_S, job_id=ident)
+        )
     return one.with_jobs(pl.concat(parts, how="diagonal_relaxed").sort("submit_s", maintain_order=True)), f"1x{cores}"
 
 
@@ -83,7 +87,11 @@ def scores(names: list[str], traces: Path) -> None:
         began, without = time.time(), (name, *SAME.get(name, ()))
         used = [logs[one] for one in logs if one not in without]
         found = pooled(used, estimate="last2", most=MOST, jobs=1, oversized="drop", **OPTIONS)
-        entry = {"score": dict(found.score.weights), "ends": [dict(end.weights) for end in found.ends], "seconds": time.time() - began}
+        entry = {
+            "score": dict(found.score.weights),
+            "ends": [dict(end.weights) for end in found.ends],
+            "seconds": time.time() - began,
+        }
         _keep("scores", name, {**entry, "logs": [one for one in logs if one not in without]})
         print(name, found.score, f"{entry['seconds']:.0f} s", flush=True)
 
@@ -99,7 +107,12 @@ def judged(names: list[str], traces: Path, searches: int) -> None:
             file.write_text(written(score))
             tuned = escala.tune(log, platform, scores=[f"score:{file}"], searches=searches, jobs=1, **OPTIONS)
         seconds = time.time() - began
-        entry = {**tuned.as_dict(), "seconds": seconds, "searches": searches, "escala": _escala(tuned, score, log, platform)}
+        entry = {
+            **tuned.as_dict(),
+            "seconds": seconds,
+            "searches": searches,
+            "escala": _escala(tuned, score, log, platform),
+        }
         _keep("logs", name, {key: value for key, value in entry.items() if key not in ("who_pays", "undecided")})
         print(
             name,
@@ -125,8 +138,8 @@ def pasts(names: list[str], traces: Path) -> None:
 
 
 def _escala(tuned: Tuned, score: Linear, log: escala.Workload, platform: str) -> dict[str, Any]:
-    """A score on the later weeks under each estimate, with the guard of the least value on the past under the promise; "best": the estimate
-    of the least value there."""
+    """A score on the later weeks under each estimate, with the guard of the least value on the past under the promise;
+    "best": the estimate of the least value there."""
     machine_, split = escala.read_platform(platform), split_of(log, "60%")
     how = with_options(Options(), **OPTIONS)
     past, every = split.past(log), jobs_of(log, machine_, how)
@@ -151,7 +164,10 @@ def _escala(tuned: Tuned, score: Linear, log: escala.Workload, platform: str) ->
             "past": [excess[k], values[k]],
             "later": ours,
             "ratio": {name: judge.ratios(part, own, each, week) for name, each in (("easy", easy), ("rule", rule))},
-            "promise": {clause["clause"]: bool(ours[clause["figure"]] <= clause["bound"] * (1 + 1e-9)) for clause in tuned.clauses},
+            "promise": {
+                clause["clause"]: bool(ours[clause["figure"]] <= clause["bound"] * (1 + 1e-9))
+                for clause in tuned.clauses
+            },
         }
     return {**found, "best": min(found, key=lambda told: found[told]["past"])}
 

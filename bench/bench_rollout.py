@@ -1,9 +1,11 @@
-"""How much of the head-room `rollout` gains on slotted lists: `python -m bench.bench_rollout [--episodes 100] [--futures 128] [--guess]`.
+"""How much of the head-room `rollout` gains on slotted lists: `python -m bench.bench_rollout [--episodes 100]
+[--futures 128] [--guess]`.
 
-Lists after R1 (reading clip10, 50 steps), loads 1.0 and 1.9. Reference: greedy SJF. Optimum: the best schedule that `escala.bound` finds
-(an upper bound of the optimum, so the shares are a hair too large; its proved lower bound stands beside). `rollout` knows the law of
-arrivals (1 000 other lists) and simulates on by its own bases, which were chosen on lists of other seeds; with --guess it guesses the law
-from each list's own past, and stands beside `sjf-fit` as its only base and the plain name. Intervals resample lists. Processor seconds.
+Lists after R1 (reading clip10, 50 steps), loads 1.0 and 1.9. Reference: greedy SJF. Optimum: the best schedule that
+`escala.bound` finds (an upper bound of the optimum, so the shares are a hair too large; its proved lower bound stands
+beside). `rollout` knows the law of arrivals (1 000 other lists) and simulates on by its own bases, which were chosen on
+lists of other seeds; with --guess it guesses the law from each list's own past, and stands beside `sjf-fit` as its only
+base and the plain name. Intervals resample lists. Processor seconds.
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ def ways(load: float, futures: int, guess: bool) -> dict[str, object]:
     """What is judged: name -> scheduler."""
     if guess:
         plain = f"rollout:{futures}"
-        return {name: rollout_of(name, 0) for name in (f"{plain}:objective=slowdown", f"{plain}:objective=slowdown:base=sjf-fit", plain)}
+        return {
+            name: rollout_of(name, 0)
+            for name in (f"{plain}:objective=slowdown", f"{plain}:objective=slowdown:base=sjf-fit", plain)
+        }
     model = bernoulli_model(load=load, steps=50, demand="clip10")
     law = [model.workload(LAW + k) for k in range(1000)]
     return {"rollout": Rollout(futures, arrivals=law, objective="slowdown", every_s=1.0, optimism=0.5)}
@@ -53,7 +58,11 @@ def figures(load: float, episodes: int, futures: int, guess: bool) -> None:
         low, high = np.quantile(values[rows].mean(axis=1) / first - 1, [0.025, 0.975])
         return f"{values.mean():.3f} ({values.mean() / greedy.mean() - 1:+.1%} [{low:+.1%}, {high:+.1%}])"
 
-    print(f"load {load}, {episodes} lists: sjf-fit {greedy.mean():.3f}, best found {told(found)}, bound {lower.mean():.3f}", flush=True)
+    print(
+        f"load {load}, {episodes} lists: sjf-fit {greedy.mean():.3f}, best found {told(found)}, bound "
+        f"{lower.mean():.3f}",
+        flush=True,
+    )
     for name, policy in ways(load, futures, guess).items():
         slowdown(test[0], policy)  # compiles
         begin = time.process_time()

@@ -1,4 +1,5 @@
-"""Steps per second of escala/Slots-v0 under random choices, and of training on it: one core, 256 simulations, resets included."""
+"""Steps per second of escala/Slots-v0 under random choices, and of training on it: one core, 256 simulations, resets
+included."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def training_steps(preset: str, algorithm: str, steps: int = 200_000, **more: An
 
 
 def environment_share(preset: str, algorithm: str, steps: int = 200_000, **more: Any) -> tuple[float, str]:
-    """Share of a training's processor time that is spent in the environment, its face for stable-baselines3 included."""
+    """Share of a training's processor time that is spent in the environment, its face for stable-baselines3
+    included."""
     escala.train("escala/Slots-v0", steps=1, preset=preset, algorithm=algorithm, load=1.0, **more)
     inside, step = [0.0], NativeVecEnv.step_wait
 
@@ -73,19 +75,29 @@ CASES = [
     Case("Slots, compact, start-now", ">= 1.5 M steps/s", lambda: random_steps()),
     Case("Slots, compact, reserve", ">= 1.5 M steps/s", lambda: random_steps(placement="reserve")),
     Case("Slots, image (uint8), start-now", ">= 0.8 M steps/s", lambda: random_steps(observation="image")),
-    Case("Slots, image (uint8), reserve", ">= 0.8 M steps/s", lambda: random_steps(observation="image", placement="reserve")),
+    Case(
+        "Slots, image (uint8), reserve",
+        ">= 0.8 M steps/s",
+        lambda: random_steps(observation="image", placement="reserve"),
+    ),
     Case(
         "Slots, image (float32), reserve",
         ">= 0.8 M steps/s",
         lambda: random_steps(observation="image", placement="reserve", dtype="float32"),
     ),
-    Case("PPO on Slots, 20 ReLU, compact", ">= 80 k steps/s", lambda: training_steps("printed-compact", "ppo", **LARGE)),
+    Case(
+        "PPO on Slots, 20 ReLU, compact", ">= 80 k steps/s", lambda: training_steps("printed-compact", "ppo", **LARGE)
+    ),
     Case("3 M decisions of masked PPO on Slots, slot scorer, compact", "<= 90 s", one_training),
     Case(
         "environment's share of PPO on Slots, 20 ReLU, compact",
         "<= 10 %",
         lambda: environment_share("printed-compact", "ppo", **LARGE),
     ),
-    Case("environment's share of masked PPO on Slots, slot scorer, compact", "<= 10 %", lambda: environment_share("tuned", "maskable-ppo")),
+    Case(
+        "environment's share of masked PPO on Slots, slot scorer, compact",
+        "<= 10 %",
+        lambda: environment_share("tuned", "maskable-ppo"),
+    ),
     Case("Masked PPO on Slots, slot scorer, compact", "-", lambda: training_steps("tuned", "maskable-ppo")),
 ]

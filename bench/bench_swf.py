@@ -1,4 +1,5 @@
-"""The SWF reader on one million lines, plain and gzipped, with numbers and with text ids: `python bench/bench_swf.py [LINES]`.
+"""The SWF reader on one million lines, plain and gzipped, with numbers and with text ids: `python bench/bench_swf.py
+[LINES]`.
 
 Processor time of all threads, median of three runs after one that compiles.
 """
@@ -52,7 +53,9 @@ def main(lines: int) -> None:
         write_swf(workload, plain)
         print(f"write plain: {lines / (time.process_time() - begin):,.0f} lines/s")
         write_swf(workload, packed)
-        named.write_text("".join(f"job_{line}\n" for line in plain.read_text().splitlines() if not line.startswith(";")))
+        named.write_text(
+            "".join(f"job_{line}\n" for line in plain.read_text().splitlines() if not line.startswith(";"))
+        )
         for what, path in (("plain", plain), ("gzipped", packed), ("plain, text ids", named)):
             print(f"read {what}: {lines_per_s(path, lines):,.0f} lines/s")
 

@@ -1,7 +1,8 @@
-"""A day beside a Slurm that is none: it prints, in the words of its clients, what a schedule says; looks are read, decided on, and written.
+"""A day beside a Slurm that is none: it prints, in the words of its clients, what a schedule says; looks are read,
+decided on, and written.
 
-`python -m bench.beside [--jobs N] [--nodes N] [--hours H] [--period S] [--scheduler S] [--shutdown P]`: processor time of a look, with
-reading, deciding and writing, and memory at the beginning and at the end.
+`python -m bench.beside [--jobs N] [--nodes N] [--hours H] [--period S] [--scheduler S] [--shutdown P]`: processor time
+of a look, with reading, deciding and writing, and memory at the beginning and at the end.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class _Job:
 
 
 class Replayed:
-    """A Slurm that does what a schedule says. Called with the words of a command, as `Clients` are; `now` goes on by `advance`."""
+    """A Slurm that does what a schedule says. Called with the words of a command, as `Clients` are; `now` goes on by
+    `advance`."""
 
     def __init__(self, workload: escala.Workload, nodes: int) -> None:
         result = escala.simulate(workload, escala.read_platform(f"{nodes}x1"), "easy")
@@ -72,7 +74,9 @@ class Replayed:
         self.listed = dict[int, str]()
 
     @staticmethod
-    def _job(name: str, submit: float, start: float, finish: float, cores: int, limit: float, nodes: str, user: str) -> _Job:
+    def _job(
+        name: str, submit: float, start: float, finish: float, cores: int, limit: float, nodes: str, user: str
+    ) -> _Job:
         at = [EPOCH + round(when) for when in (submit, start, finish)]
         days = f"{int(limit) // 86400}-{int(limit) // 3600 % 24:02}:{int(limit) // 60 % 60:02}:{int(limit) % 60:02}"
         size, who = f"{days}|{cores}|{cores}|1000|0|EXCLUSIVE|{user}|batch", f"{int(name) + 1}"
@@ -130,7 +134,9 @@ class _Node:
     def taken(self, busy: bool, when: int) -> None:
         """A job has come, or has gone."""
         state = "ALLOCATED" if busy else "IDLE"
-        self.line = f"NodeName={self.name} CPUAlloc={int(busy)} CPUTot=1 State={state} Partitions=batch  LastBusyTime={when}\n"
+        self.line = (
+            f"NodeName={self.name} CPUAlloc={int(busy)} CPUTot=1 State={state} Partitions=batch  LastBusyTime={when}\n"
+        )
 
 
 @dataclass
@@ -151,7 +157,9 @@ def resident_mb() -> float:
     return int(told.split("VmRSS:")[1].split()[0]) / 1024
 
 
-def day(slurm: Replayed, folder: Path, seconds: int, period: int, scheduler: str = "easy", shutdown: str = "timeout:300") -> Day:
+def day(
+    slurm: Replayed, folder: Path, seconds: int, period: int, scheduler: str = "easy", shutdown: str = "timeout:300"
+) -> Day:
     """Look at it every `period` seconds for so long."""
     out = Day()
     for beside in _beside(slurm, folder, period, scheduler, shutdown):
@@ -185,7 +193,12 @@ def _beside(slurm: Replayed, folder: Path, period: int, scheduler: str, shutdown
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, kind, usual in (("jobs", int, 20_000), ("nodes", int, 1_000), ("hours", float, 24.0), ("period", int, 10)):
+    for name, kind, usual in (
+        ("jobs", int, 20_000),
+        ("nodes", int, 1_000),
+        ("hours", float, 24.0),
+        ("period", int, 10),
+    ):
         parser.add_argument(f"--{name}", type=kind, default=usual)
     parser.add_argument("--scheduler", default="easy")
     parser.add_argument("--shutdown", default="timeout:300")
@@ -194,11 +207,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = day(slurm, Path(folder), int(given.hours * 3600), given.period, given.scheduler, given.shutdown)
     ms = sorted(1000 * look for look in found.look_s)
-    print(f"{len(ms)} looks at {given.nodes} nodes, {found.misses} missed; jobs listed: mean {statistics.mean(found.queue):.0f}", end="")
+    print(
+        f"{len(ms)} looks at {given.nodes} nodes, {found.misses} missed; jobs listed: mean "
+        f"{statistics.mean(found.queue):.0f}",
+        end="",
+    )
     print(f", most {max(found.queue)}; {slurm.started} jobs started, {len(set(found.starts))} starts seen")
-    print(f"a look, processor time: median {np.percentile(ms, 50):.1f} ms, p99 {np.percentile(ms, 99):.1f} ms, longest {ms[-1]:.1f} ms")
+    print(
+        f"a look, processor time: median {np.percentile(ms, 50):.1f} ms, p99 {np.percentile(ms, 99):.1f} ms, longest "
+        f"{ms[-1]:.1f} ms"
+    )
     hours = [found.mebibytes[int(k * (len(ms) - 1) / 8)] for k in range(9)]
-    print(f"memory, MiB, at each eighth: {', '.join(f'{value:.0f}' for value in hours)}; journal {found.journal_bytes / 2**20:.1f} MiB")
+    print(
+        f"memory, MiB, at each eighth: {', '.join(f'{value:.0f}' for value in hours)}; journal "
+        f"{found.journal_bytes / 2**20:.1f} MiB"
+    )
 
 
 if __name__ == "__main__":

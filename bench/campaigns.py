@@ -1,8 +1,9 @@
 """`python -m bench.campaigns`: a campaign on lublin_256, whole with `local:2`, and parts of it on engines in turn.
 
-10 002 differing runs: three schedulers with `plan_margin_s` from 0 to 3 333, for seeds change nothing in them. Each is `escala campaign` as
-a process of its own, in a new folder, its start and its page included. Ratios are of two that ran one after the other. Ray needs an
-environment of its own (`make test-extras` makes one). Ends with status 1 where two engines give different tables.
+10 002 differing runs: three schedulers with `plan_margin_s` from 0 to 3 333, for seeds change nothing in them. Each is
+`escala campaign` as a process of its own, in a new folder, its start and its page included. Ratios are of two that ran
+one after the other. Ray needs an environment of its own (`make test-extras` makes one). Ends with status 1 where two
+engines give different tables.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ RAY_RUNS = 10_002  # Ray's start and end, some 10 s, are a third of a campaign o
 
 @dataclass(frozen=True)
 class Made:
-    """A campaign: s of the clock; processor s of its runs alone, and of all processes that it waited for; its table, as the file is."""
+    """A campaign: s of the clock; processor s of its runs alone, and of all processes that it waited for; its table, as
+    the file is."""
 
     clock_s: float
     runs_s: float
@@ -44,7 +46,8 @@ def made(folder: Path, runs: int, on: str) -> Made:
     """So many runs on an engine."""
     margins = list(range(runs // len(SCHEDULERS)))
     told = (
-        f"logs = [{json.dumps(str(LOG))}]\nplatforms = ['256x1']\nschedulers = {list(SCHEDULERS)}\n[options]\nplan_margin_s = {margins}\n"
+        f"logs = [{json.dumps(str(LOG))}]\nplatforms = ['256x1']\nschedulers = "
+        f"{list(SCHEDULERS)}\n[options]\nplan_margin_s = {margins}\n"
     )
     (folder / "campaign.toml").write_text(told)
     out = folder / f"{runs}-{on.replace(':', '-')}-{time.monotonic_ns()}"
@@ -56,7 +59,11 @@ def made(folder: Path, runs: int, on: str) -> Made:
     if status:
         raise SystemExit(f"{' '.join(command)}: ended with status {os.waitstatus_to_exitcode(status)}")
     alone = float(pl.read_parquet(out / "seconds.parquet")["processor_s"].sum())
-    print(f"{runs:,} runs, {on}: {taken:.1f} s, {alone:.1f} s of processor time of the runs alone", file=sys.stderr, flush=True)
+    print(
+        f"{runs:,} runs, {on}: {taken:.1f} s, {alone:.1f} s of processor time of the runs alone",
+        file=sys.stderr,
+        flush=True,
+    )
     return Made(taken, alone, used.ru_utime + used.ru_stime, (out / "runs.parquet").read_bytes())
 
 
@@ -107,7 +114,9 @@ def main() -> None:
             pairs = in_turn(folder, given.ray, ("local:2", "ray"), given.rounds)
             longer = [ray.clock_s / local.clock_s for local, ray in pairs]
             measured = f"{statistics.median(longer):.2f} ({spans(longer)})"
-            row(f"{given.ray:,} runs, `ray` beside `local:2`: times as long, Ray's start included", f"≤ {RAY}", measured)
+            row(
+                f"{given.ray:,} runs, `ray` beside `local:2`: times as long, Ray's start included", f"≤ {RAY}", measured
+            )
     print("\nThe tables of all engines are equal to the byte.")
 
 

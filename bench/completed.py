@@ -1,7 +1,10 @@
-"""One step of the study deepscheduler2020, alone: its agents that are searched and judged on days run to completion, into the kept folder.
+"""One step of the study deepscheduler2020, alone: its agents that are searched and judged on days run to completion,
+into the kept folder.
 
-python -m bench.completed --work DIR          searches, and prints what validation days choose; held-out days stay unseen
-python -m bench.completed --work DIR --judge  then writes agents, table and claims of the held-out days, and counts that look
+python -m bench.completed --work DIR          searches, and prints what validation days choose; held-out days stay
+unseen
+python -m bench.completed --work DIR --judge  then writes agents, table and claims of the held-out days, and counts that
+look
 
 `escala study run` does the same among everything else. The paper's page is `escala study verdicts deepscheduler2020`.
 """
@@ -37,7 +40,9 @@ def done(work: Path, judge: bool) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--work", type=Path, required=True, help="folder for cells and agents; the same call goes on in it")
+    parser.add_argument(
+        "--work", type=Path, required=True, help="folder for cells and agents; the same call goes on in it"
+    )
     parser.add_argument("--judge", action="store_true", help="use the held-out days: a look, which is counted")
     given = parser.parse_args()
     sys.argv = ["python", "-m", "bench.completed"]  # for the manifests: no folder of this machine

@@ -1,4 +1,5 @@
-"""Fit the share of quick visits in the Grid'5000-like generator, and print how close the generator comes to the published figures.
+"""Fit the share of quick visits in the Grid'5000-like generator, and print how close the generator comes to the
+published figures.
 
 python bench/fit_grid5000.py            the table of docs/generators.md, with the shares that the package holds
 python bench/fit_grid5000.py --fit      the share that meets the sequential submissions of table 2, by bisection
@@ -35,7 +36,8 @@ def sequential(cluster: Cluster, seeds: range) -> float:
 
 
 def fit(cluster: Cluster) -> float:
-    """The quick share that meets `cluster.sequential`; the same random numbers at each step, so the function is nearly monotone."""
+    """The quick share that meets `cluster.sequential`; the same random numbers at each step, so the function is nearly
+    monotone."""
     low, high = 0.02, 0.999 - cluster.long_share
     for _ in range(10):
         middle = (low + high) / 2
@@ -59,7 +61,8 @@ def table() -> None:
         days = _percent(np.mean([list(d["day_groups"].values()) for d in described], axis=0))
         print(
             f"| {name} | {cluster.jobs_per_day:.1f} / {jobs:.1f} | {100 * cluster.sequential:.1f} / {100 * share:.1f} "
-            f"| {100 * cluster.utilisation:.1f} / {100 * used:.1f} | {_percent(TABLE_3.get(name))} / {days} | {100 * error:.0f} |"
+            f"| {100 * cluster.utilisation:.1f} / {100 * used:.1f} | {_percent(TABLE_3.get(name))} / {days} | "
+            f"{100 * error:.0f} |"
         )
 
 

@@ -1,11 +1,13 @@
-"""Fit the numbers of the rule hold-pile, and print how far it is from the best of three rules at each load and horizon of R1, or R2.
+"""Fit the numbers of the rule hold-pile, and print how far it is from the best of three rules at each load and horizon
+of R1, or R2.
 
-python -m bench.fit_hold_pile                     with the numbers that the package holds, on lists that no search has seen
-python -m bench.fit_hold_pile --minutes 14        goes on from these by search, and the table with what it found
+python -m bench.fit_hold_pile                     with the numbers that the package holds, on lists that no search has
+seen python -m bench.fit_hold_pile --minutes 14        goes on from these by search, and the table with what it found
 python -m bench.fit_hold_pile --world cpu-memory  the same on R2's lists, with the numbers of the study a2c2020
 
-The rules are greedy SJF, strict SJF and hold-back, its setting tuned for each load and horizon on lists of their own. The search is CMA-ES
-(Hansen 2016, "The CMA Evolution Strategy: A Tutorial"). Its time is limited, so another machine ends at other numbers.
+The rules are greedy SJF, strict SJF and hold-back, its setting tuned for each load and horizon on lists of their own.
+The search is CMA-ES (Hansen 2016, "The CMA Evolution Strategy: A Tutorial"). Its time is limited, so another machine
+ends at other numbers.
 """
 
 from __future__ import annotations
@@ -61,8 +63,11 @@ def best_rule(world: str, own: list[JobLists]) -> Floats:
 
 def excess(world: str, own: list[JobLists], best: Floats) -> Callable[[Floats], Floats]:
     """From the numbers of the rule to the logarithm of its mean slowdown over the best rule's, in each cell."""
-    groups = [[k for k, (_, steps) in enumerate(cells(world)) if steps == each] for each in HORIZONS]  # of one length, which end together
-    joined = [(group, join([own[k] for k in group]), np.repeat(group, [len(own[k]) for k in group])) for group in groups]
+    # of one length, which end together
+    groups = [[k for k, (_, steps) in enumerate(cells(world)) if steps == each] for each in HORIZONS]
+    joined = [
+        (group, join([own[k] for k in group]), np.repeat(group, [len(own[k]) for k in group])) for group in groups
+    ]
 
     def judge(pile: Floats) -> Floats:
         means = np.zeros(len(own))
@@ -97,10 +102,14 @@ def generations(cost: Callable[[Floats], float], start: Sequence[float], seed: i
         move = weights @ chosen
         mean = mean + step * move
         count += 1
-        step_path = (1 - c_step) * step_path + np.sqrt(c_step * (2 - c_step) * mass) * (axes @ ((axes.T @ move) / lengths))
+        step_path = (1 - c_step) * step_path + np.sqrt(c_step * (2 - c_step) * mass) * (
+            axes @ ((axes.T @ move) / lengths)
+        )
         long = np.linalg.norm(step_path) / np.sqrt(1 - (1 - c_step) ** (2 * count)) >= (1.4 + 2 / (n + 1)) * usual
         path = (1 - c_path) * path + (0 if long else np.sqrt(c_path * (2 - c_path) * mass)) * move
-        covariance = (1 - c_one - c_rank) * covariance + c_one * np.outer(path, path) + c_rank * (chosen.T * weights) @ chosen
+        covariance = (
+            (1 - c_one - c_rank) * covariance + c_one * np.outer(path, path) + c_rank * (chosen.T * weights) @ chosen
+        )
         step *= np.exp(c_step / damping * (np.linalg.norm(step_path) / usual - 1))
         yield start + np.multiply(SPREAD, mean)
 

@@ -1,9 +1,10 @@
-"""Queueing and switching on generated days, beside what the dissertation prints for T(0): the second table of docs/generators.md.
+"""Queueing and switching on generated days, beside what the dissertation prints for T(0): the second table of
+docs/generators.md.
 
     python bench/grid5000_days.py [DAYS]
 
-Each day by itself, as there: all nodes off at its start, scheduler SAF, nodes switched off when idle, cut at midnight, requests and run
-times cut at 24 h. Means over days.
+Each day by itself, as there: all nodes off at its start, scheduler SAF, nodes switched off when idle, cut at midnight,
+requests and run times cut at 24 h. Means over days.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import polars as pl
 
 import escala
 
-TABLE_5 = {"econome": (0.15, 106.1), "graphite": (0.26, 42.2), "orion": (0.30, 42.4), "taurus": (0.22, 82.1)}  # stretch, transitions
+# stretch, transitions
+TABLE_5 = {"econome": (0.15, 106.1), "graphite": (0.26, 42.2), "orion": (0.30, 42.4), "taurus": (0.22, 82.1)}
 DAY_S = 86400.0
 
 
@@ -31,7 +33,9 @@ def main(days: int) -> None:
         for day in cut.split_days():
             if len(day) < 2:
                 continue
-            result = escala.simulate(day, platform, scheduler="saf", shutdown="timeout:0", until_s=DAY_S, start_off=True)
+            result = escala.simulate(
+                day, platform, scheduler="saf", shutdown="timeout:0", until_s=DAY_S, start_off=True
+            )
             wait = result.jobs["start_s"].fill_null(DAY_S) - result.jobs["submit_s"]
             stretches.append((wait / result.jobs["walltime_s"]).mean())
             waiting.append(result.jobs["start_s"].is_null().mean())

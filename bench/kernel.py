@@ -33,9 +33,11 @@ SHORT_NODES: Settings = {"jobs": 300_000, "platform": NODES, "shutdown": "timeou
 
 @functools.lru_cache(maxsize=2)
 def synthetic(jobs: int, cores: int, load: float = 0.95, burst: int = 1) -> escala.Workload:
-    """Sizes (up to 256 cores) and runtimes of the Lublin-Feitelson model's batch jobs, Poisson arrivals at the given load.
+    """Sizes (up to 256 cores) and runtimes of the Lublin-Feitelson model's batch jobs, Poisson arrivals at the given
+    load.
 
-    Walltimes are 1 to 10 times the runtime. With `burst` > 1, that many jobs arrive at once: the queue is that much longer.
+    Walltimes are 1 to 10 times the runtime. With `burst` > 1, that many jobs arrive at once: the queue is that much
+    longer.
     """
     random = np.random.default_rng(1)
     size = sizes(random, jobs, LARGEST_JOB, CLASSES["batch"])
@@ -52,7 +54,12 @@ def run(workload: escala.Workload, platform: str, shutdown: str = "never") -> es
 
 
 def kernel_seconds(
-    workload: escala.Workload, platform: str, shutdown: str = "never", repeats: int = 5, scheduler: str = "easy", head: str = "lowest-id"
+    workload: escala.Workload,
+    platform: str,
+    shutdown: str = "never",
+    repeats: int = 5,
+    scheduler: str = "easy",
+    head: str = "lowest-id",
 ) -> float:
     """Median processor time of the replay alone, from filled arrays to the last event, s."""
     machine, options = escala.read_platform(platform), Options(head=head)
@@ -86,7 +93,8 @@ def ten_million() -> tuple[float, str]:
 
 
 def memory(work: str) -> tuple[float, str]:
-    """Peak resident memory that `work` adds to a process that holds 2 M jobs and a warm kernel, per million jobs (Linux only)."""
+    """Peak resident memory that `work` adds to a process that holds 2 M jobs and a warm kernel, per million jobs (Linux
+    only)."""
     code = f"""
 import pathlib
 from bench.kernel import POOL, kernel_seconds, run, synthetic
@@ -106,7 +114,9 @@ print(memory("VmHWM") - before)
 
 def growth(before: Settings, after: Settings, repeats: int = 5) -> tuple[float, str]:
     """How many times longer a job takes after something grew."""
-    return kernel_rate(**before, repeats=repeats)[0] / kernel_rate(**after, repeats=repeats)[0], "times the time per job"
+    return kernel_rate(**before, repeats=repeats)[0] / kernel_rate(**after, repeats=repeats)[
+        0
+    ], "times the time per job"
 
 
 def curie(platform: str, shutdown: str = "never") -> tuple[float, str]:
@@ -115,7 +125,8 @@ def curie(platform: str, shutdown: str = "never") -> tuple[float, str]:
 
 
 QUEUES = {"easy:queue=saf:guard=24h": "≥ 0.7 M jobs/s", "easy:queue=escala:guard=24h": "≥ 0.3 M jobs/s"}
-"""A queue in order of a fixed score, and of a linear one of eight features computed at each decision -> what it must reach."""
+"""A queue in order of a fixed score, and of a linear one of eight features computed at each decision -> what it must
+reach."""
 QUEUED = {"lublin_256": ("swf-synthetic/lublin_256.swf.gz", 256), "KTH-SP2": ("swf/KTH-SP2-1996-2.1-cln.swf.gz", 100)}
 
 
@@ -123,24 +134,42 @@ def queued(scheduler: str, log: str) -> tuple[float, str]:
     """Jobs/s of the replay of a log on one pool of cores."""
     path, cores = QUEUED[log]
     workload = escala.read_workload(TRACES / path)
-    return len(workload) / kernel_seconds(workload, f"1x{cores}:none", scheduler=scheduler, head="latest-released"), "jobs/s"
+    return len(workload) / kernel_seconds(
+        workload, f"1x{cores}:none", scheduler=scheduler, head="latest-released"
+    ), "jobs/s"
 
 
 CASES = [
-    Case("EASY, 1 M synthetic jobs, 10 000 cores as one pool, load 0.95", "≥ 1 M jobs/s", lambda: kernel_rate(MILLION, POOL)),
+    Case(
+        "EASY, 1 M synthetic jobs, 10 000 cores as one pool, load 0.95",
+        "≥ 1 M jobs/s",
+        lambda: kernel_rate(MILLION, POOL),
+    ),
     Case("the same, as a whole `escala.simulate`", "", lambda: whole_rate(MILLION, POOL)),
     Case("EASY, the same jobs, 625 nodes x 16 cores", "≥ 0.5 M jobs/s", lambda: kernel_rate(MILLION, f"{NODES}:none")),
     Case("the same, timeout 300 s", "≥ 0.5 M jobs/s", lambda: kernel_rate(MILLION, NODES, "timeout:300")),
     Case("the same, as a whole `escala.simulate`, with nodes", "", lambda: whole_rate(MILLION, NODES, "timeout:300")),
-    Case("EASY, the same jobs, 10 000 nodes of one core", "≥ 0.5 M jobs/s", lambda: kernel_rate(MILLION, f"{FINE}:none")),
-    Case("the same, timeout 300 s, 10 000 nodes", "≥ 0.5 M jobs/s", lambda: kernel_rate(MILLION, FINE, "timeout:300", repeats=3)),
+    Case(
+        "EASY, the same jobs, 10 000 nodes of one core", "≥ 0.5 M jobs/s", lambda: kernel_rate(MILLION, f"{FINE}:none")
+    ),
+    Case(
+        "the same, timeout 300 s, 10 000 nodes",
+        "≥ 0.5 M jobs/s",
+        lambda: kernel_rate(MILLION, FINE, "timeout:300", repeats=3),
+    ),
     Case("EASY, 10 M jobs, one pool", "≤ 15 s", ten_million),
-    Case("memory of the replay", "≤ 120 MB per million jobs", lambda: memory("kernel_seconds(workload, POOL, repeats=0)")),
+    Case(
+        "memory of the replay", "≤ 120 MB per million jobs", lambda: memory("kernel_seconds(workload, POOL, repeats=0)")
+    ),
     Case("memory of a whole `escala.simulate`", "", lambda: memory("result = run(workload, POOL)")),
     Case("growth: 10 times the jobs", "about 1", lambda: growth(SHORT | {"jobs": 100_000}, SHORT | {"jobs": MILLION})),
     Case("growth: load 0.7 to 0.95", "", lambda: growth(SHORT | {"load": 0.7}, SHORT)),
     Case("growth: load 0.95 to 1.2 (the queue grows to the end)", "", lambda: growth(SHORT, SHORT | {"load": 1.2})),
-    Case("growth: load 0.95 to 1.2, 625 nodes, timeout 300 s", "", lambda: growth(SHORT_NODES, SHORT_NODES | {"load": 1.2}, 3)),
+    Case(
+        "growth: load 0.95 to 1.2, 625 nodes, timeout 300 s",
+        "",
+        lambda: growth(SHORT_NODES, SHORT_NODES | {"load": 1.2}, 3),
+    ),
     Case(
         "growth: 100 times the cores, one pool",
         "almost 1",
@@ -157,7 +186,11 @@ CASES = [
         "≤ 3",
         lambda: growth(SHORT_NODES, SHORT_NODES | {"burst": 1000}, 1),
     ),
-    Case("CEA-Curie (312 826 jobs, 93 312 cores), EASY, after reading, 5832 nodes", "≤ 2 s", lambda: curie("5832x16:none")),
+    Case(
+        "CEA-Curie (312 826 jobs, 93 312 cores), EASY, after reading, 5832 nodes",
+        "≤ 2 s",
+        lambda: curie("5832x16:none"),
+    ),
     Case("the same, timeout 300 s, CEA-Curie", "", lambda: curie("5832x16:grid5000", "timeout:300")),
     Case("the same, one pool, CEA-Curie", "", lambda: curie("1x93312:none")),
     *(

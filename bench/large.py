@@ -1,7 +1,8 @@
-"""`python -m bench.large [--jobs N] [--times K] [--ids rows|gaps|texts] [--memory]`: a drawn log replayed as a stream, and in memory.
+"""`python -m bench.large [--jobs N] [--times K] [--ids rows|gaps|texts] [--memory]`: a drawn log replayed as a stream,
+and in memory.
 
-10 000 cores at load 0.95, EASY; processor time and the most memory of `escala simulate` as a process of its own (docs/how-to/large.md).
-`--times` lays the log so often behind itself, for logs that do not fit while they are drawn.
+10 000 cores at load 0.95, EASY; processor time and the most memory of `escala simulate` as a process of its own
+(docs/how-to/large.md). `--times` lays the log so often behind itself, for logs that do not fit while they are drawn.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def draw(path: Path, jobs: int, times: int, ids: str) -> None:
     log = pl.scan_parquet(path.with_name("one.parquet"))
     span = float(log.select(pl.col("submit_s").max()).collect().item()) + 10.0
     parts = [
-        log.with_columns(submit_s=pl.col("submit_s") + k * span, job_id=(pl.col("job_id").cast(pl.Int64) + k * jobs).cast(pl.String))
+        log.with_columns(
+            submit_s=pl.col("submit_s") + k * span, job_id=(pl.col("job_id").cast(pl.Int64) + k * jobs).cast(pl.String)
+        )
         for k in range(times)
     ]
     pl.concat(parts).with_columns(job_id=IDS[ids]).sink_parquet(path, row_group_size=500_000)
@@ -40,7 +43,18 @@ def draw(path: Path, jobs: int, times: int, ids: str) -> None:
 
 def measured(path: Path, *more: str) -> str:
     """Processor time and most memory of a replay."""
-    command = [sys.executable, "-m", "escala", "simulate", str(path), "--platform", "1x10000", "--scheduler", "easy", *more]
+    command = [
+        sys.executable,
+        "-m",
+        "escala",
+        "simulate",
+        str(path),
+        "--platform",
+        "1x10000",
+        "--scheduler",
+        "easy",
+        *more,
+    ]
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(child.pid, 0)
     if status:
@@ -57,7 +71,9 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.parquet"
-        drawing = multiprocessing.get_context("spawn").Process(target=draw, args=(path, given.jobs, given.times, given.ids))
+        drawing = multiprocessing.get_context("spawn").Process(
+            target=draw, args=(path, given.jobs, given.times, given.ids)
+        )
         drawing.start()  # in a process of its own: what this one holds counts in the most of its children
         drawing.join()
         size = path.stat().st_size / 1e6

@@ -1,4 +1,5 @@
-"""One decision asked from outside, processor time: EASY, sjf-backfilling and conservative, on machines of which 80 % are busy.
+"""One decision asked from outside, processor time: EASY, sjf-backfilling and conservative, on machines of which 80 %
+are busy.
 
 `python -m bench.live` prints median and 99th percentile of a decision for all sizes, and what a snapshot costs.
 """
@@ -31,7 +32,8 @@ def columns(nodes: int, queue: int, off: float = 0.08) -> tuple[Any, ...]:
     first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     jobs = {
         "job_id": [str(k) for k in range(n)],
-        "submit_s": np.concatenate([np.sort(draw.uniform(0, 20, running)), np.sort(draw.uniform(24, 48, queue))]) * HOUR_S,
+        "submit_s": np.concatenate([np.sort(draw.uniform(0, 20, running)), np.sort(draw.uniform(24, 48, queue))])
+        * HOUR_S,
         "walltime_s": np.concatenate([draw.uniform(30, 60, running), draw.uniform(0.1, 24, queue)]) * HOUR_S,
         "cores": np.concatenate([np.array(sizes), draw.integers(1, max(nodes // 4, 2), queue)]),
         "state": ["running"] * running + ["queued"] * queue,
@@ -42,7 +44,12 @@ def columns(nodes: int, queue: int, off: float = 0.08) -> tuple[Any, ...]:
         "power": ["on"] * on + ["off"] * (nodes - on),
         "idle_since_s": np.where(np.arange(nodes) < on, now - 60.0, np.nan),
     }
-    placed = {"job": np.arange(running), "first": first, "last": first + np.array(sizes) - 1, "cores": np.ones(running, np.int64)}
+    placed = {
+        "job": np.arange(running),
+        "first": first,
+        "last": first + np.array(sizes) - 1,
+        "cores": np.ones(running, np.int64),
+    }
     return now, jobs, power, placed
 
 
@@ -103,15 +110,25 @@ CASES = [
 def main() -> None:
     print("| nodes | waiting | policies | decision median | p99 | snapshot median |\n|---|---|---|---|---|---|")
     for nodes, queue in ((100, 100), (1000, 1000), (10_000, 10_000)):
-        for scheduler, shutdown in (("easy", "hold:0.25"), ("saf", "timeout:300"), ("easy:queue=wfp3:guard=24h", "timeout:300")):
+        for scheduler, shutdown in (
+            ("easy", "hold:0.25"),
+            ("saf", "timeout:300"),
+            ("easy:queue=wfp3:guard=24h", "timeout:300"),
+        ):
             made, taken = decisions(nodes, queue, scheduler, shutdown, 200)
             row = (statistics.median(taken), np.percentile(taken, 99), statistics.median(made))
-            print(f"| {nodes:,} | {queue:,} | {scheduler} + {shutdown} | {' | '.join(f'{value:.2f} ms' for value in row)} |", flush=True)
+            print(
+                f"| {nodes:,} | {queue:,} | {scheduler} + {shutdown} | "
+                f"{' | '.join(f'{value:.2f} ms' for value in row)} |",
+                flush=True,
+            )
     for size, off in ((100, 0.08), (1000, 0.08), (1000, 0.0)):
         made, taken = decisions(size, size, "conservative", "never", 20, off, rebuild=True)
         row = (statistics.median(taken), np.percentile(taken, 99), statistics.median(made))
         print(
-            f"| {size:,} | {size:,} | conservative, rebuild, {off:.0%} off | {' | '.join(f'{value:.2f} ms' for value in row)} |", flush=True
+            f"| {size:,} | {size:,} | conservative, rebuild, {off:.0%} off | "
+            f"{' | '.join(f'{value:.2f} ms' for value in row)} |",
+            flush=True,
         )
 
 

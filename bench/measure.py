@@ -48,6 +48,10 @@ def machine() -> str:
     name = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
-        names = [line.partition(":")[2].strip() for line in info.read_text(encoding="utf-8").splitlines() if line.startswith("model name")]
+        names = [
+            line.partition(":")[2].strip()
+            for line in info.read_text(encoding="utf-8").splitlines()
+            if line.startswith("model name")
+        ]
         name = names[0] if names else name
     return f"{os.cpu_count()} cores, {name}, Python {platform.python_version()}"

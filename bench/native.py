@@ -1,7 +1,8 @@
-"""`python -m bench.native`: EASY on one pool, Escala's kernel beside plain C++ (`easy.cpp`), and `easy-fast` as a whole `simulate`.
+"""`python -m bench.native`: EASY on one pool, Escala's kernel beside plain C++ (`easy.cpp`), and `easy-fast` as a whole
+`simulate`.
 
-Needs g++ and the shared logs. Both replay the same arrays; fastest of several runs in turn, processor time; the sums of all starts are
-compared, so that both are known to have done the same.
+Needs g++ and the shared logs. Both replay the same arrays; fastest of several runs in turn, processor time; the sums of
+all starts are compared, so that both are known to have done the same.
 """
 
 from __future__ import annotations
@@ -53,9 +54,13 @@ def main() -> None:
         for name, (workload, cores) in logs().items():
             us, starts, simulation = kernel(workload, cores, "easy")
             job = simulation.world.job[0]
-            rows = np.stack([job[field].astype(np.int64) for field in ("submit", "runtime", "walltime", "cores")], axis=1)
+            rows = np.stack(
+                [job[field].astype(np.int64) for field in ("submit", "runtime", "walltime", "cores")], axis=1
+            )
             data.write_bytes(np.int64(len(rows)).tobytes() + rows.tobytes() + np.int64(cores).tobytes())
-            out = subprocess.run([program, data, str(ROUNDS)], check=True, capture_output=True, text=True).stdout.split()
+            out = subprocess.run(
+                [program, data, str(ROUNDS)], check=True, capture_output=True, text=True
+            ).stdout.split()
             plain_us, plain_starts = float(out[0]), int(out[1])
             again_us, _, _ = kernel(workload, cores, "easy")
             whole = []
@@ -65,7 +70,10 @@ def main() -> None:
                 whole.append(time.process_time() - began)
             us = min(us, again_us)
             same = "the same starts" if starts == plain_starts else f"starts differ: {starts} and {plain_starts}"
-            per_job = f"C++ {plain_us / len(rows):.3f} us a job, kernel {us / len(rows):.3f}, ratio {us / plain_us:.2f} ({same})"
+            per_job = (
+                f"C++ {plain_us / len(rows):.3f} us a job, kernel {us / len(rows):.3f}, ratio "
+                f"{us / plain_us:.2f} ({same})"
+            )
             print(f"{name}: {len(rows):,} jobs: {per_job}; easy-fast, whole simulate: {min(whole):.4f} s")
 
 

@@ -1,9 +1,10 @@
-"""One step of a study of slotted worlds, alone: its agent that knows no end of arrivals, into the folder of the study that is kept; or the
-positive controls of a2c2020, or its table 4 on real logs.
+"""One step of a study of slotted worlds, alone: its agent that knows no end of arrivals, into the folder of the study
+that is kept; or the positive controls of a2c2020, or its table 4 on real logs.
 
-python -m bench.open_end a2c2020 --work DIR          trains, and chooses a look on lists kept for that; test lists stay unseen
-python -m bench.open_end a2c2020 --work DIR --judge  then plays the test lists, counts that look, and writes agent, tables and claim
-python -m bench.open_end a2c2020 --work DIR --controls NAME ...  trains these controls, plays the test lists, writes them
+python -m bench.open_end a2c2020 --work DIR          trains, and chooses a look on lists kept for that; test lists stay
+unseen python -m bench.open_end a2c2020 --work DIR --judge  then plays the test lists, counts that look, and writes
+agent, tables and claim python -m bench.open_end a2c2020 --work DIR --controls NAME ...  trains these controls, plays
+the test lists, writes them
 python -m bench.open_end a2c2020 --work DIR --logs TRACES        table 4 on the real logs of that folder
 
 `escala study run` does the same among everything else. The agent's page is `escala study verdicts STUDY`.
@@ -72,7 +73,11 @@ def control(work: Path, names: list[str]) -> None:
     rules = Cell(f"rules/{scale.network_rate}", rules_of, {"rate": scale.network_rate, **sizes})
     look(kept, "positive controls: other learners on the image", again=False)
     given = {"step": "controls", "scale": SCALE, **asdict(scale)}
-    cells = [cell for cell in controls.cells_of(scale, sizes | {"pool": scale.pool}) if cell.name.removeprefix("control/") in names]
+    cells = [
+        cell
+        for cell in controls.cells_of(scale, sizes | {"pool": scale.pool})
+        if cell.name.removeprefix("control/") in names
+    ]
     done = run_cells(work, [rules, *cells], given, 1)
     write_table(kept, "controls", controls.frame(scale.network_rate, done))
     replace(kept, controls.claims(scale.network_rate, done))
@@ -92,19 +97,29 @@ def replace(kept: Path, found: list[Claim]) -> None:
     """Write the claims of a kept folder anew, with those found in the place of those of the same ids."""
     title, _, about = (kept / "claims.md").read_text(encoding="utf-8").split("\n", 3)[:3]
     anew = {claim.id: claim for claim in found}
-    every = [anew.pop(row["id"], None) or Claim(**{key: row[key] for key in row if key != "reproduces"}) for row in read_rows(kept)]
+    every = [
+        anew.pop(row["id"], None) or Claim(**{key: row[key] for key in row if key != "reproduces"})
+        for row in read_rows(kept)
+    ]
     write_claims(kept, title.removeprefix("# "), [*every, *anew.values()], about)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("study", choices=list(STUDIES))
-    parser.add_argument("--work", type=Path, required=True, help="folder for cells and trainings; the same call goes on in it")
+    parser.add_argument(
+        "--work", type=Path, required=True, help="folder for cells and trainings; the same call goes on in it"
+    )
     parser.add_argument("--judge", action="store_true", help="play the test lists: a look, which is counted")
     parser.add_argument(
-        "--controls", nargs="+", choices=list(controls.CONTROLS), help="a2c2020: these controls instead, test lists included"
+        "--controls",
+        nargs="+",
+        choices=list(controls.CONTROLS),
+        help="a2c2020: these controls instead, test lists included",
     )
-    parser.add_argument("--logs", type=Path, metavar="TRACES", help="a2c2020: table 4 on the real logs of this folder instead")
+    parser.add_argument(
+        "--logs", type=Path, metavar="TRACES", help="a2c2020: table 4 on the real logs of this folder instead"
+    )
     given = parser.parse_args()
     sys.argv = ["python", "-m", "bench.open_end", given.study]  # for the manifests: no folder of this machine
     if given.logs:
@@ -118,7 +133,10 @@ def main() -> None:
         print(open_end.frame(done))
     if given.judge:
         judge(given.study, given.work, done)
-        print(f"written into {KEPT / given.study}: now escala study verdicts {given.study} --out docs/studies/{given.study}.md --force")
+        print(
+            f"written into {KEPT / given.study}: now escala study verdicts {given.study} --out "
+            f"docs/studies/{given.study}.md --force"
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""The page docs/studies/queue2026.md, from what `bench.bench_queue` found: sentences and tables, every figure from there."""
+"""The page docs/studies/queue2026.md, from what `bench.bench_queue` found: sentences and tables, every figure from
+there."""
 
 from __future__ import annotations
 
@@ -17,9 +18,10 @@ ESTIMATES = {"walltime": "requests", "last2": "last2", "model": "a model of its 
 
 
 SEEN = (
-    "**Seen before all was settled.** Later weeks of KTH-SP2 were seen twice before the rule by which a candidate is kept was final, those "
-    "of SDSC-SP2 and HPC2N-first once before that by which the guard and the estimate of `escala` are chosen was. What was changed then "
-    "was chosen on past weeks; all the same, these three are no judgement of unseen weeks."
+    "**Seen before all was settled.** Later weeks of KTH-SP2 were seen twice before the rule by which a candidate is "
+    "kept was final, those of SDSC-SP2 and HPC2N-first once before that by which the guard and the estimate of "
+    "`escala` are chosen was. What was changed then was chosen on past weeks; all the same, these three are no "
+    "judgement of unseen weeks."
 )
 
 
@@ -104,20 +106,25 @@ def _behind(logs: Mapping[str, Any], who: str, against: str) -> list[str]:
 
 def _answer(logs: Mapping[str, Any]) -> list[str]:
     n = len(logs)
-    told = {who: (_means(logs, who, "easy"), _means(logs, who, "rule"), sum(_kept(log, who) for log in logs.values())) for who in WHO}
+    told = {
+        who: (_means(logs, who, "easy"), _means(logs, who, "rule"), sum(_kept(log, who) for log in logs.values()))
+        for who in WHO
+    }
     (tuned, over, kept), (shipped, beside, also), (rule, _, rules) = told[TUNED], told[ESCALA], told[RULE]
     chosen = sum(log["chosen"] != log["rule"] for log in logs.values())
     return [
-        f"**On the later weeks of {n} real logs a policy tuned on the earlier ones has {tuned:.2f} times EASY's mean bounded slowdown "
-        f"(geometric mean over the logs), and keeps its promise on {kept} of {n}.** The aim was {AIM_EASY:.2f}: it is "
-        f"{'reached' if tuned <= AIM_EASY else 'not reached'}. Against the best rule of 53 under the same promise it has {over:.2f} "
-        f"(aim {AIM_RULE:.2f}: {'reached' if over <= AIM_RULE else 'not reached'}); that rule alone has {rule:.2f} of EASY's, and keeps "
+        f"**On the later weeks of {n} real logs a policy tuned on the earlier ones has {tuned:.2f} times EASY's mean "
+        f"bounded slowdown (geometric mean over the logs), and keeps its promise on {kept} of {n}.** The aim was "
+        f"{AIM_EASY:.2f}: it is {'reached' if tuned <= AIM_EASY else 'not reached'}. Against the best rule of 53 "
+        f"under the same promise it has {over:.2f} (aim {AIM_RULE:.2f}: "
+        f"{'reached' if over <= AIM_RULE else 'not reached'}); that rule alone has {rule:.2f} of EASY's, and keeps "
         f"the promise on {rules}.",
-        f"One score searched on the *other* logs, with only its guard and its estimate chosen on a log's own past, has {shipped:.2f} of "
-        f"EASY's and {beside:.2f} of the best rule's, with the promise kept on {also} of {n}. {_where_behind(logs, ESCALA)}",
-        f"Searched weights, predictions and other orders are kept only where they are ahead of the best rule on weeks of the past that "
-        f"their choice had not seen. That was so on {chosen} of {n} logs; on the others the rule is the policy. "
-        f"{_where_behind(logs, TUNED)}",
+        "One score searched on the *other* logs, with only its guard and its estimate chosen on a log's own past, "
+        f"has {shipped:.2f} of EASY's and {beside:.2f} of the best rule's, with the promise kept on {also} of {n}. "
+        f"{_where_behind(logs, ESCALA)}",
+        "Searched weights, predictions and other orders are kept only where they are ahead of the best rule on weeks "
+        f"of the past that their choice had not seen. That was so on {chosen} of {n} logs; on the others the rule is "
+        f"the policy. {_where_behind(logs, TUNED)}",
     ]
 
 
@@ -150,8 +157,8 @@ def _by_log(logs: Mapping[str, Any]) -> list[str]:
     mean += [f"{_means(logs, who, against):.2f}" for who in (TUNED, ESCALA) for against in ("easy", "rule")]
     few = [name for name, log in logs.items() if log["about"]["split"]["later_weeks"] < 8]
     return [
-        "Mean bounded slowdown of the jobs submitted after the first 60 % of a log's time, in one continuous replay; ratios with 95 % "
-        "intervals from 1 000 resamples of whole weeks, paired.",
+        "Mean bounded slowdown of the jobs submitted after the first 60 % of a log's time, in one continuous replay; "
+        "ratios with 95 % intervals from 1 000 resamples of whole weeks, paired.",
         _table(head, [*rows, mean]),
         f"With fewer than eight later weeks ({', '.join(few)}) intervals are narrower than the truth." if few else "",
         SEEN,
@@ -177,8 +184,8 @@ def _promises(logs: Mapping[str, Any]) -> list[str]:
         return [name, " / ".join(f"{most / 3600:.1f}" for most in bound.values()), *marked]
 
     return [
-        "99th percentile and longest wait, in hours: what was promised (1.05 and 1.25 times EASY's), and what came. Broken "
-        "promises are bold.",
+        "99th percentile and longest wait, in hours: what was promised (1.05 and 1.25 times EASY's), and what came. "
+        "Broken promises are bold.",
         _table(["log", "promised", *WHO], [row(name, log) for name, log in logs.items()]),
     ]
 
@@ -186,10 +193,14 @@ def _promises(logs: Mapping[str, Any]) -> list[str]:
 def _scores(found: Mapping[str, Any]) -> list[str]:
     names = list(next(iter(found["scores"].values()))["score"]) if found["scores"] else []
     every = sorted(
-        {name for entry in found["scores"].values() for name in entry["score"]}, key=lambda name: names.index(name) if name in names else 9
+        {name for entry in found["scores"].values() for name in entry["score"]},
+        key=lambda name: names.index(name) if name in names else 9,
     )
     rows = [
-        [f"without {log}" if log != "all" else "**all: `escala`**", *(f"{entry['score'].get(name, 0.0):.2f}" for name in every)]
+        [
+            f"without {log}" if log != "all" else "**all: `escala`**",
+            *(f"{entry['score'].get(name, 0.0):.2f}" for name in every),
+        ]
         for log, entry in found["scores"].items()
     ]
     spread = [
@@ -197,9 +208,11 @@ def _scores(found: Mapping[str, Any]) -> list[str]:
         for entry in found["scores"].values()
     ]
     return [
-        "Weights of a linear score, the smallest score first; each is the mean of five searches on the last jobs of every other log.",
+        "Weights of a linear score, the smallest score first; each is the mean of five searches on the last jobs of "
+        "every other log.",
         _table(["score", *(f"`{name}`" for name in every)], rows),
-        f"Single searches differ from their mean by up to {max(spread):.2f} in one weight.{_without_say(found['scores'])}"
+        f"Single searches differ from their mean by up to {max(spread):.2f} in one "
+        f"weight.{_without_say(found['scores'])}"
         if spread
         else "",
     ]
@@ -207,8 +220,14 @@ def _scores(found: Mapping[str, Any]) -> list[str]:
 
 def _without_say(scores: Mapping[str, Any]) -> str:
     """Logs that change nothing."""
-    same = [name for name, entry in scores.items() if name != "all" and entry["score"] == scores.get("all", {}).get("score")]
-    return f" {', '.join(same)} changed nothing: where no order keeps the last jobs waiting less, a log has no say." if same else ""
+    same = [
+        name for name, entry in scores.items() if name != "all" and entry["score"] == scores.get("all", {}).get("score")
+    ]
+    return (
+        f" {', '.join(same)} changed nothing: where no order keeps the last jobs waiting less, a log has no say."
+        if same
+        else ""
+    )
 
 
 def _ablations(logs: Mapping[str, Any]) -> list[str]:
@@ -216,9 +235,12 @@ def _ablations(logs: Mapping[str, Any]) -> list[str]:
     for name, log in logs.items():
         parts = {part["part"]: part for part in log["parts"]}
         cells = [
-            _shown(parts[part]["ratio"]["easy"][SLOWDOWN]) if part in parts else "–" for part in ("order", "guard", "perfect runtimes")
+            _shown(parts[part]["ratio"]["easy"][SLOWDOWN]) if part in parts else "–"
+            for part in ("order", "guard", "perfect runtimes")
         ]
-        given = [_shown(log["escala"][key]["ratio"]["easy"][SLOWDOWN]) if key in log["escala"] else "–" for key in ESTIMATES]
+        given = [
+            _shown(log["escala"][key]["ratio"]["easy"][SLOWDOWN]) if key in log["escala"] else "–" for key in ESTIMATES
+        ]
         rows.append([name, *cells, *given])
     head = [
         "log",
@@ -230,16 +252,29 @@ def _ablations(logs: Mapping[str, Any]) -> list[str]:
 
     def mean(read: Callable[[Mapping[str, Any]], float | None]) -> str:
         values = [value for log in logs.values() if (value := read(log)) is not None]
-        return f"{_mean(values):.2f}" if len(values) == len(logs) else f"{_mean(values):.2f} ({len(values)} logs)" if values else "–"
+        return (
+            f"{_mean(values):.2f}"
+            if len(values) == len(logs)
+            else f"{_mean(values):.2f} ({len(values)} logs)"
+            if values
+            else "–"
+        )
 
     def of_estimate(key: str) -> Callable[[Mapping[str, Any]], float | None]:
         return lambda log: log["escala"][key]["ratio"]["easy"][SLOWDOWN][0] if key in log["escala"] else None
 
-    last = [f"{_mean(_of_part(log, part) for log in logs.values()):.2f}" for part in ("order", "guard", "perfect runtimes")] + [
-        mean(of_estimate(key)) for key in ESTIMATES
-    ]
+    last = [
+        f"{_mean(_of_part(log, part) for log in logs.values()):.2f}" for part in ("order", "guard", "perfect runtimes")
+    ] + [mean(of_estimate(key)) for key in ESTIMATES]
     kept = [
-        [name, step["part"], f"`{step['name']}`", _shown(step["validation"]), f"{step['total']:.2f}", "yes" if step["kept"] else "no"]
+        [
+            name,
+            step["part"],
+            f"`{step['name']}`",
+            _shown(step["validation"]),
+            f"{step['total']:.2f}",
+            "yes" if step["kept"] else "no",
+        ]
         for name, log in logs.items()
         for step in log["steps"]
         if step["part"] in ("weights", "given score")
@@ -247,15 +282,16 @@ def _ablations(logs: Mapping[str, Any]) -> list[str]:
     return [
         "Bounded slowdown over EASY's on the later weeks. The clairvoyant column knows run times beforehand.",
         _table(head, [*rows, ["*geometric mean*", *last]]),
-        "Searched weights and the given score on weeks of the past that their choice had not seen, against the rule that was chosen on the "
-        "same weeks: the geometric mean over weeks, and the ratio of all weeks together.",
+        "Searched weights and the given score on weeks of the past that their choice had not seen, against the rule "
+        "that was chosen on the same weeks: the geometric mean over weeks, and the ratio of all weeks together.",
         _table(["log", "what", "scheduler", "by week", "together", "ahead"], kept),
     ]
 
 
 HEAD_GUARD = (
-    "A guard that names the first alone, while all others pass it in the order of the score, has 0.95 to 1.01 times the slowdown of the "
-    "usual guard (by requests and by the model, at the three cuts). That needed another kernel and was not kept."
+    "A guard that names the first alone, while all others pass it in the order of the score, has 0.95 to 1.01 times "
+    "the slowdown of the usual guard (by requests and by the model, at the three cuts). That needed another kernel "
+    "and was not kept."
 )
 
 
@@ -263,25 +299,30 @@ def _tried(found: Mapping[str, Any]) -> list[str]:
     ways, n = found["pasts"]["ways"], len(found["pasts"]["logs"])
     (taken, always, afterwards), logs = (ways[way] for way in (RULES, BY_MODEL, HINDSIGHT)), found["logs"]
     rows = [[way, *(f"{mean:.2f}, {kept} of {n}" for mean, kept in cuts)] for way, cuts in ways.items()]
-    order, guard, perfect = (_mean(_of_part(log, part) for log in logs.values()) for part in ("order", "guard", "perfect runtimes"))
+    order, guard, perfect = (
+        _mean(_of_part(log, part) for log in logs.values()) for part in ("order", "guard", "perfect runtimes")
+    )
     gains = [theirs[0] / ours[0] for ours, theirs in zip(taken, always, strict=True)]
     return [
-        f"**What is missing is knowledge of run times, and what the promise costs.** Without its guard the rule has {order:.2f} of EASY's "
-        f"slowdown, with it {guard:.2f}: whoever has waited long is put in front. With run times known beforehand the policies would have "
-        f"{perfect:.2f}, half of what is left; no predictor here comes near that.",
-        "**The aim leaves little for not knowing.** The past of each log was cut in two. Every way below chose on one part, under the "
-        "promise, and was judged on the other, and no later week was looked at: bounded slowdown over EASY's (geometric mean over "
-        f"{n} logs), and on how many the promise was kept. The best of some 180 candidates, known afterwards, has "
-        f"{', '.join(f'{mean:.2f}' for mean, _ in afterwards)}; what `tune` takes has {', '.join(f'{mean:.2f}' for mean, _ in taken)}.",
+        "**What is missing is knowledge of run times, and what the promise costs.** Without its guard the rule has "
+        f"{order:.2f} of EASY's slowdown, with it {guard:.2f}: whoever has waited long is put in front. With run "
+        f"times known beforehand the policies would have {perfect:.2f}, half of what is left; no predictor here comes "
+        "near that.",
+        "**The aim leaves little for not knowing.** The past of each log was cut in two. Every way below chose on one "
+        "part, under the promise, and was judged on the other, and no later week was looked at: bounded slowdown over "
+        f"EASY's (geometric mean over {n} logs), and on how many the promise was kept. The best of some 180 "
+        f"candidates, known afterwards, has {', '.join(f'{mean:.2f}' for mean, _ in afterwards)}; what `tune` takes "
+        f"has {', '.join(f'{mean:.2f}' for mean, _ in taken)}.",
         _table(["way to choose", *CUTS], rows),
-        f"To order always by the model has {min(gains):.2f} to {max(gains):.2f} of what `tune` takes. Part of that is one log, CERIT, "
-        "whose first part is so quiet that it says nothing (the second row). It is not what `tune` does: a prediction is to be ahead on "
-        "the log's own weeks, and few logs have weeks enough to show a gain of this size. That costs some of the gain, and keeps a bad "
-        "model out. It was not judged on later weeks, since these have been looked at.",
+        f"To order always by the model has {min(gains):.2f} to {max(gains):.2f} of what `tune` takes. Part of that is "
+        "one log, CERIT, whose first part is so quiet that it says nothing (the second row). It is not what `tune` "
+        "does: a prediction is to be ahead on the log's own weeks, and few logs have weeks enough to show a gain of "
+        "this size. That costs some of the gain, and keeps a bad model out. It was not judged on later weeks, since "
+        "these have been looked at.",
         HEAD_GUARD,
-        "Means of searches in place of the best points met, copies of a log with other submissions, a higher price of a broken promise, "
-        "and guards searched beside the weights were tried as well. Under the promise, weights searched on one log's past were not ahead "
-        "of the best rule on weeks not seen on most logs.",
+        "Means of searches in place of the best points met, copies of a log with other submissions, a higher price of "
+        "a broken promise, and guards searched beside the weights were tried as well. Under the promise, weights "
+        "searched on one log's past were not ahead of the best rule on weeks not seen on most logs.",
     ]
 
 
@@ -293,10 +334,11 @@ def _of_part(log: Mapping[str, Any], part: str) -> float:
 def _how(found: Mapping[str, Any]) -> list[str]:
     searches = ", ".join(f"{name} {log['searches']}" for name, log in found["logs"].items())
     return [
-        "- **Logs**: one pool of cores each, `head=latest-released`; HPC2N is the 91 windows of two weeks put behind one another, "
-        "HPC2N-first the first 3 000 jobs of the same machine, so a score that leaves one out leaves out both.",
-        "- **Past and later weeks**: all is chosen on the first 60 % of a log's time; the rest is judged once. All settings of the search "
-        "were chosen on pasts alone.",
+        "- **Logs**: one pool of cores each, `head=latest-released`; HPC2N is the 91 windows of two weeks put behind "
+        "one another, HPC2N-first the first 3 000 jobs of the same machine, so a score that leaves one out leaves out "
+        "both.",
+        "- **Past and later weeks**: all is chosen on the first 60 % of a log's time; the rest is judged once. All "
+        "settings of the search were chosen on pasts alone.",
         f"- **Searches of weights** per estimate in `tune`: {searches}.",
         f"- **Machine**: {found.get('machine', '')}.",
         "- **Again**: `python -m bench.bench_queue scores`, then `judge`, `pasts`, and `page`.",

@@ -1,9 +1,9 @@
 """`python -m bench.bench_queue pasts [LOG ...]`: other ways to choose a policy, tried on pasts alone.
 
-The past of each log (the first 60 % of its time) is cut in two. A way chooses on one part, under the promise, and is judged on the other:
-the first 60 % and the rest, the first half and the second, the second and the first. Nothing of the later weeks is looked at. Candidates
-are five scores and the score of the other logs, ten guards, and three estimates in the order; the model is fitted to the first 60 % of the
-past, and what it says under easy is the estimate.
+The past of each log (the first 60 % of its time) is cut in two. A way chooses on one part, under the promise, and is
+judged on the other: the first 60 % and the rest, the first half and the second, the second and the first. Nothing of
+the later weeks is looked at. Candidates are five scores and the score of the other logs, ten guards, and three
+estimates in the order; the model is fitted to the first 60 % of the past, and what it says under easy is the estimate.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Candidate(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A candidate on a part of the past. value, excess: as `escala.tuning.choice` has them; ratio: log of the slowdown over easy's."""
+    """A candidate on a part of the past. value, excess: as `escala.tuning.choice` has them; ratio: log of the slowdown
+    over easy's."""
 
     value: float
     excess: float
@@ -71,14 +72,18 @@ def cuts_of(log: escala.Workload, platform: str, score: Linear, options: Mapping
         for one, every in waits.items():
             own = figures(some, every[inside])
             valued = choice.value(some, every[inside], easy, SLOWDOWN, week)
-            found[one] = Found(valued, promise.excess(own, begun), float(np.log(own[SLOWDOWN] / begun["easy"][SLOWDOWN])))
+            found[one] = Found(
+                valued, promise.excess(own, begun), float(np.log(own[SLOWDOWN] / begun["easy"][SLOWDOWN]))
+            )
         return found
 
     early, half = jobs.submit_s < split.fit_until_s, jobs.submit_s < split.halves[0][1]
     return [(part(early), part(~early)), (part(half), part(~half)), (part(~half), part(half))]
 
 
-def _waits(past: escala.Workload, split: Any, machine: escala.Platform, row: Any, score: Linear, options: Any) -> dict[Candidate, Floats]:
+def _waits(
+    past: escala.Workload, split: Any, machine: escala.Platform, row: Any, score: Linear, options: Any
+) -> dict[Candidate, Floats]:
     """Of every candidate on the whole past, s."""
     told = {"": None}
     if past.jobs["user"].drop_nulls().n_unique() > 1:
@@ -97,10 +102,13 @@ def _waits(past: escala.Workload, split: Any, machine: escala.Platform, row: Any
         for estimate, option in told.items():
             behind = f":order_estimate={option}" if option else ""
             ordered |= {Candidate(one, estimate, hours): name + behind for one, name in named.items()}
-            ordered[Candidate(OTHERS, estimate, hours)] = replace(queue_by(score, guard_s=3600.0 * hours), order_estimate=option)
+            ordered[Candidate(OTHERS, estimate, hours)] = replace(
+                queue_by(score, guard_s=3600.0 * hours), order_estimate=option
+            )
     every = plain | ordered
     return {
-        one: escala.simulate(past, machine, what, record=False, **options).jobs["wait_s"].to_numpy()[row] for one, what in every.items()
+        one: escala.simulate(past, machine, what, record=False, **options).jobs["wait_s"].to_numpy()[row]
+        for one, what in every.items()
     }
 
 
@@ -110,7 +118,8 @@ def rules(one: Candidate) -> bool:
 
 
 def best(part: Part, among: Callable[[Candidate], bool], prior: Mapping[str, float] | None = None) -> Candidate:
-    """The least value of those that keep the promise; the nearest where none does. prior: added to the value, by kind."""
+    """The least value of those that keep the promise; the nearest where none does. prior: added to the value, by
+    kind."""
     some = [one for one in part if among(one)]
     keeping = [one for one in some if part[one].excess <= 0.0] or [min(some, key=lambda one: part[one].excess)]
     return min(keeping, key=lambda one: part[one].value + (prior or {}).get(one.kind, 0.0))
@@ -142,7 +151,8 @@ WITH_PRIOR, HINDSIGHT = "any of these, and what held on the other logs added", "
 
 
 def summary(logs: Mapping[str, list[Cut]], same: Mapping[str, tuple[str, ...]]) -> dict[str, list[tuple[float, int]]]:
-    """Way -> at each cut, the geometric mean over the logs of the slowdown over easy's, and on how many the promise was kept."""
+    """Way -> at each cut, the geometric mean over the logs of the slowdown over easy's, and on how many the promise was
+    kept."""
 
     def over(cut: int, chosen: Mapping[str, Candidate]) -> tuple[float, int]:
         found = [logs[name][cut][1][one] for name, one in chosen.items()]
@@ -152,7 +162,12 @@ def summary(logs: Mapping[str, list[Cut]], same: Mapping[str, tuple[str, ...]]) 
         return min((one for one in part if part[one].excess <= 0.0), key=lambda one: part[one].ratio)
 
     prior = {name: prior_of(name, logs, same) for name in logs}
-    table = {way: [over(cut, {name: best(logs[name][cut][0], among) for name in logs}) for cut in range(3)] for way, among in WAYS.items()}
-    table[WITH_PRIOR] = [over(cut, {name: best(logs[name][cut][0], lambda one: True, prior[name]) for name in logs}) for cut in range(3)]
+    table = {
+        way: [over(cut, {name: best(logs[name][cut][0], among) for name in logs}) for cut in range(3)]
+        for way, among in WAYS.items()
+    }
+    table[WITH_PRIOR] = [
+        over(cut, {name: best(logs[name][cut][0], lambda one: True, prior[name]) for name in logs}) for cut in range(3)
+    ]
     table[HINDSIGHT] = [over(cut, {name: afterwards(logs[name][cut][1]) for name in logs}) for cut in range(3)]
     return table

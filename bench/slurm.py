@@ -1,7 +1,9 @@
-"""Slurm's rules on a large site: jobs of a year on 1 000 nodes of 64 cores and 4 GPUs, four overlapping partitions, multifactor priority.
+"""Slurm's rules on a large site: jobs of a year on 1 000 nodes of 64 cores and 4 GPUs, four overlapping partitions,
+multifactor priority.
 
-Run: python -m bench.slurm [JOBS] [LOAD]. Prints processor seconds after one small run that compiles. Drawn jobs: log-normal run times,
-half of them on one node, the others on 2 to 32; requests of 1.05 to 4 times the run time; a fifth ask for GPUs.
+Run: python -m bench.slurm [JOBS] [LOAD]. Prints processor seconds after one small run that compiles. Drawn jobs:
+log-normal run times, half of them on one node, the others on 2 to 32; requests of 1.05 to 4 times the run time; a fifth
+ask for GPUs.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ PartitionName=big Nodes=ALL MaxTime=2-0
 
 
 def jobs_of(n: int, load: float, seed: int = 1) -> escala.Workload:
-    """So many jobs at the pace of YEAR_JOBS a year, their run times scaled until they ask for this share of all cores."""
+    """So many jobs at the pace of YEAR_JOBS a year, their run times scaled until they ask for this share of all
+    cores."""
     draw = np.random.default_rng(seed)
     span = YEAR_S * n / YEAR_JOBS
     part = draw.choice(["batch", "gpu", "short", "big"], n, p=[0.55, 0.2, 0.2, 0.05])
@@ -76,7 +79,10 @@ def main() -> None:
     result = escala.simulate(jobs, site, scheduler="slurm")
     spent = time.process_time() - began
     found = result.summary()
-    print(f"{n} jobs, load {load}: {spent:.1f} s, mean wait {found['mean_wait_s']:.0f} s, utilisation {found['utilisation']:.2f}")
+    print(
+        f"{n} jobs, load {load}: {spent:.1f} s, mean wait {found['mean_wait_s']:.0f} s, utilisation "
+        f"{found['utilisation']:.2f}"
+    )
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from bench.measure import Case, child_seconds
 
 _ONE_RUN = """
 import escala
-workload = escala.Workload.from_jobs({"submit_s": [0.0, 1.0], "runtime_s": [10.0, 5.0], "walltime_s": [20.0, 9.0], "cores": [2, 1]})
+jobs = {"submit_s": [0.0, 1.0], "runtime_s": [10.0, 5.0], "walltime_s": [20.0, 9.0], "cores": [2, 1]}
+workload = escala.Workload.from_jobs(jobs)
 escala.simulate(workload, escala.read_platform("2x1:grid5000"), scheduler="easy", shutdown="timeout:300")
 """
 

@@ -1,9 +1,11 @@
-"""The sweep of horizons of a study, alone: its kept agents, played where episodes are shorter and longer than in their training.
+"""The sweep of horizons of a study, alone: its kept agents, played where episodes are shorter and longer than in their
+training.
 
-python -m bench.sweep STUDY --work DIR   plays, counts that look, and writes the table and what claims it gives into the kept folder
+python -m bench.sweep STUDY --work DIR   plays, counts that look, and writes the table and what claims it gives into the
+kept folder
 
-STUDY: marl2024, deepscheduler2020 or deepshutdown2020. `escala study run` does the same among everything else; for R1 and R2 see
-bench.open_end. The paper's page is `escala study verdicts STUDY`.
+STUDY: marl2024, deepscheduler2020 or deepshutdown2020. `escala study run` does the same among everything else; for R1
+and R2 see bench.open_end. The paper's page is `escala study verdicts STUDY`.
 """
 
 from __future__ import annotations
@@ -28,7 +30,11 @@ from escala.studies.lab.r3_inputs import folder_of_traces
 from escala.studies.marl2024 import horizons
 from escala.studies.marl2024 import recipe as marl2024
 
-RECIPES: dict[str, Any] = {"marl2024": marl2024, "deepscheduler2020": deepscheduler2020, "deepshutdown2020": deepshutdown2020}
+RECIPES: dict[str, Any] = {
+    "marl2024": marl2024,
+    "deepscheduler2020": deepscheduler2020,
+    "deepshutdown2020": deepshutdown2020,
+}
 FRAMES: dict[str, Callable[[Any], pl.DataFrame]] = {
     "marl2024": horizons.frame,
     "deepscheduler2020": scheduler.frame,

@@ -27,7 +27,14 @@ highlight_language = "text"
 smartquotes = False  # options begin with two hyphens
 html_theme = "furo"
 html_title = f"Escala {release}"
-SIDEBAR = ("sidebar/brand", "sidebar/search", "sidebar/scroll-start", "sidebar/navigation", "sidebar/scroll-end", "versions")
+SIDEBAR = (
+    "sidebar/brand",
+    "sidebar/search",
+    "sidebar/scroll-start",
+    "sidebar/navigation",
+    "sidebar/scroll-end",
+    "versions",
+)
 html_sidebars = {"**": [f"{part}.html" for part in SIDEBAR]}
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3

@@ -10,7 +10,16 @@ import typer
 
 from escala.cli.app import app
 from escala.cli.episode import NAMES, option_lines
-from escala.cli.policies import IN_FOLDERS, LETTERS, ROLLOUT_EXAMPLE, ROLLOUT_OPTIONS, SHUTDOWNS, TRAINED, generator_lines, scheduler_lines
+from escala.cli.policies import (
+    IN_FOLDERS,
+    LETTERS,
+    ROLLOUT_EXAMPLE,
+    ROLLOUT_OPTIONS,
+    SHUTDOWNS,
+    TRAINED,
+    generator_lines,
+    scheduler_lines,
+)
 from escala.foresight import known_by_name
 
 
@@ -48,7 +57,9 @@ def _environments() -> str:
 
 def _verbs(command: Any, path: str) -> list[tuple[str, str]]:
     """Every verb below `command`, and its help."""
-    context = click.Context(command, info_name=path, terminal_width=100, max_content_width=100, help_option_names=["-h", "--help"])
+    context = click.Context(
+        command, info_name=path, terminal_width=100, max_content_width=100, help_option_names=["-h", "--help"]
+    )
     found = [(path, command.get_help(context))]
     for name, part in getattr(command, "commands", {}).items():
         found += _verbs(part, f"{path} {name}")

@@ -1,7 +1,8 @@
 """`python docs/versions.py SITE BUILT NAME`: put a built documentation into a site with a folder for each version.
 
-SITE/NAME is written anew, SITE/versions.json lists the folders, the newest release first and branches after the releases, and
-SITE/index.html leads to the first. The sidebar of every version reads that list (docs/_templates/versions.html).
+SITE/NAME is written anew, SITE/versions.json lists the folders, the newest release first and branches after the
+releases, and SITE/index.html leads to the first. The sidebar of every version reads that list
+(docs/_templates/versions.html).
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ import sys
 from pathlib import Path
 
 LIST, START = "versions.json", "index.html"
-PAGE = """<!doctype html><meta charset="utf-8"><title>Escala: versions</title><meta http-equiv="refresh" content="0; url={first}/">
+PAGE = """<!doctype html><meta charset="utf-8">
+<title>Escala: versions</title><meta http-equiv="refresh" content="0; url={first}/">
 <ul>{all}</ul>
 """
 
 
 def put(site: Path, built: Path, name: str) -> list[str]:
-    """The versions of the site afterwards. ValueError for a name that is no plain folder, or a build without a first page."""
+    """The versions of the site afterwards. ValueError for a name that is no plain folder, or a build without a first
+    page."""
     if not re.fullmatch(r"\w[\w.+-]*", name) or not (built / START).is_file():
         raise ValueError(f"{name!r} is no name of a version, or {built} holds no documentation")
     site.mkdir(parents=True, exist_ok=True)
@@ -37,7 +40,9 @@ def put(site: Path, built: Path, name: str) -> list[str]:
 def _rank(name: str) -> tuple[bool, list[int], bool, str]:
     """Releases before branches, by number, a final one before its candidates."""
     found = re.fullmatch(r"v?(\d+(?:\.\d+)*)(.*)", name)
-    return (True, [int(part) for part in found[1].split(".")], not found[2], name) if found else (False, [], False, name)
+    return (
+        (True, [int(part) for part in found[1].split(".")], not found[2], name) if found else (False, [], False, name)
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Schedulers and shutdown policies side by side, and one figure taken apart. Run: python examples/compare_policies.py"""
+"""Schedulers and shutdown policies side by side, and one figure taken apart. Run: python
+examples/compare_policies.py"""
 
 import polars as pl
 
@@ -9,7 +10,10 @@ found = escala.compare(log, "orion", schedulers=["fcfs", "easy", "saf"], shutdow
 for name, result in found.results.items():
     summary = result.summary()
     energy_mj, waste_mj = summary["energy_j"] / 1e6, summary["waste_j"] / 1e6
-    print(f"{name:20} mean wait {summary['mean_wait_s'] / 3600:6.2f} h   energy {energy_mj:6.1f} MJ   waste {waste_mj:5.1f} MJ")
+    print(
+        f"{name:20} mean wait {summary['mean_wait_s'] / 3600:6.2f} h   energy {energy_mj:6.1f} MJ   waste "
+        f"{waste_mj:5.1f} MJ"
+    )
 
 result = found.results["easy + timeout:300"]
 print("\nWhere the energy of easy + timeout:300 went (MJ):")

@@ -14,12 +14,15 @@ print("actions    ", env.action_space, "of which allowed now:", np.flatnonzero(i
 steps, total, over = 0, 0.0, False
 while not over:
     allowed = np.flatnonzero(info["action_mask"])
-    action = int(allowed[1]) if len(allowed) > 1 else 0  # 0 waits; the others start a waiting job, the first of them here
+    # 0 waits; the others start a waiting job, the first of them here
+    action = int(allowed[1]) if len(allowed) > 1 else 0
     observation, reward, terminated, truncated, info = env.step(action)
     steps, total, over = steps + 1, total + float(reward), terminated or truncated
 print(f"day 3       {steps} steps, sum of rewards {total:.3f}")
 
-many = gymnasium.make_vec("escala/Scheduling-v0", num_envs=64, vectorization_mode="vector_entry_point", workload=log, platform="orion")
+many = gymnasium.make_vec(
+    "escala/Scheduling-v0", num_envs=64, vectorization_mode="vector_entry_point", workload=log, platform="orion"
+)
 observations, infos = many.reset(seed=0)
 for _ in range(100):
     observations, rewards, terminated, truncated, infos = many.step(infos["action_mask"].argmax(axis=1))

@@ -9,7 +9,8 @@ log = escala.workload.generate.grid5000(cluster="orion", days=14, seed=1)
 days = log.split_days()
 
 with tempfile.TemporaryDirectory() as folder:
-    agent = escala.train("escala/OffReservation-v0", days[:10], "orion", steps=4096, seed=0)  # a second's worth: see docs/how-to/train.md
+    # a second's worth: see docs/how-to/train.md
+    agent = escala.train("escala/OffReservation-v0", days[:10], "orion", steps=4096, seed=0)
     agent.save(Path(folder) / "agent")
 
     received = escala.load_agent(Path(folder) / "agent")  # on the other machine

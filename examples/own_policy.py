@@ -4,7 +4,8 @@ import escala
 
 
 def small_first(view, act):
-    """Try every waiting job, the least cores x requested time first. What does not fit is refused, and changes nothing."""
+    """Try every waiting job, the least cores x requested time first. What does not fit is refused, and changes
+    nothing."""
     for job in sorted(view.queue, key=lambda job: (job.cores * job.walltime_s, job.submit_s)):
         act.start(job)
 

@@ -33,6 +33,14 @@ log = escala.Workload.from_jobs(
         "user": [f"user {k}" for k in user],
     }
 )
-for name, estimate in (("requests", "walltime"), ("last two", "last2"), ("longest", LongestRun()), ("run times", "runtime")):
+for name, estimate in (
+    ("requests", "walltime"),
+    ("last two", "last2"),
+    ("longest", LongestRun()),
+    ("run times", "runtime"),
+):
     summary = escala.simulate(log, "112x1:none", "easy:queue=sjf:guard=24h", estimate=estimate).summary()
-    print(f"{name:10} mean wait {summary['mean_wait_s']:6.0f} s   bounded slowdown {summary['mean_bounded_slowdown']:5.1f}")
+    print(
+        f"{name:10} mean wait {summary['mean_wait_s']:6.0f} s   bounded slowdown "
+        f"{summary['mean_bounded_slowdown']:5.1f}"
+    )

@@ -1,4 +1,5 @@
-"""A shutdown policy of one's own: nodes go off after ten idle minutes, but never the first two. Run: python examples/own_shutdown.py"""
+"""A shutdown policy of one's own: nodes go off after ten idle minutes, but never the first two. Run: python
+examples/own_shutdown.py"""
 
 import math
 
@@ -6,7 +7,8 @@ import escala
 
 
 def keep_two(view, act):
-    """`idle_since_s` is NaN for nodes that are not idle. Asking for a call makes sure of a decision when the ten minutes are over."""
+    """`idle_since_s` is NaN for nodes that are not idle. Asking for a call makes sure of a decision when the ten
+    minutes are over."""
     idle_since_s = view.idle_since_s
     for node in range(2, len(idle_since_s)):
         if math.isnan(idle_since_s[node]):

@@ -1,4 +1,5 @@
-"""What would my log save? A marimo notebook: `marimo edit notebooks/operators.py`, or `python notebooks/operators.py` to run it through."""
+"""What would my log save? A marimo notebook: `marimo edit notebooks/operators.py`, or `python notebooks/operators.py`
+to run it through."""
 
 import marimo
 
@@ -41,7 +42,11 @@ def _():
 
 @app.cell
 def _(LOG, PLATFORM, escala):
-    log = escala.workload.generate.grid5000(cluster="orion", days=30, seed=1) if LOG is None else escala.read_workload(LOG)
+    log = (
+        escala.workload.generate.grid5000(cluster="orion", days=30, seed=1)
+        if LOG is None
+        else escala.read_workload(LOG)
+    )
     machine = escala.read_platform(PLATFORM)
     facts = escala.describe(log, machine)
     return facts, log, machine
@@ -75,7 +80,9 @@ def _(escala, log, machine, timeout):
         log,
         machine,
         schedulers=["fcfs", "easy", "saf"],
-        shutdowns=["never", f"timeout:{timeout.value}", "timeout:0", "hold:0.25"] if timeout.value else ["never", "timeout:0", "hold:0.25"],
+        shutdowns=["never", f"timeout:{timeout.value}", "timeout:0", "hold:0.25"]
+        if timeout.value
+        else ["never", "timeout:0", "hold:0.25"],
     )
     runs = compared.results
     summaries = {name: run.summary() for name, run in runs.items()}
@@ -106,7 +113,10 @@ def _(CARBON, PRICE, operator, pl, reference, summaries):
 
 @app.cell(hide_code=True)
 def _(CURRENCY, PRICE, mo, reference, summaries, yearly):
-    _best = max((row for row in yearly.iter_rows(named=True) if row["policy"].startswith("easy")), key=lambda row: row["saved (kWh)"])
+    _best = max(
+        (row for row in yearly.iter_rows(named=True) if row["policy"].startswith("easy")),
+        key=lambda row: row["saved (kWh)"],
+    )
     _before = summaries[reference]["mean_wait_s"] / 60
     mo.md(f"""
     Against **{reference}** (the nearest relative of what most batch systems do) the same scheduler with *{_best["policy"].split(" + ")[1]}*
@@ -126,7 +136,9 @@ def _(plots, summaries):
 
 @app.cell
 def _(plots, summaries):
-    frontier = plots.frontier({name: s for name, s in summaries.items() if not name.startswith("fcfs")}, x="mean_wait_s", y="waste_j")
+    frontier = plots.frontier(
+        {name: s for name, s in summaries.items() if not name.startswith("fcfs")}, x="mean_wait_s", y="waste_j"
+    )
     frontier
     return (frontier,)
 
@@ -152,7 +164,9 @@ def _(machine, plots, reference, runs):
 
 @app.cell
 def _(plots, shown):
-    power = plots.power_over_time({name: run.nodes for name, run in shown.items()}, {name: run.power for name, run in shown.items()})
+    power = plots.power_over_time(
+        {name: run.nodes for name, run in shown.items()}, {name: run.power for name, run in shown.items()}
+    )
     power
     return (power,)
 

@@ -1,4 +1,5 @@
-"""Environment, baselines, a tiny agent, head-room. A marimo notebook: `marimo edit notebooks/researchers.py`, or run it as a script."""
+"""Environment, baselines, a tiny agent, head-room. A marimo notebook: `marimo edit notebooks/researchers.py`, or run it
+as a script."""
 
 import marimo
 
@@ -71,9 +72,10 @@ def _(env, mo, observation, picture, rewards):
         [
             mo.image(picture, alt="the machine at the left, then the slots, the backlog at the right"),
             mo.md(
-                f"After 40 random choices. Observations: {observation.shape[0]} numbers in [0, 1]; actions: {env.action_space.n}. Rewards so far: "
-                f"{sum(rewards):.2f}. A reward is minus the sum of 1 / length over the jobs in the system, so that **the rewards of an "
-                "episode add up to minus the sum of the slowdowns**: what is learnt is what is measured."
+                f"After 40 random choices. Observations: {observation.shape[0]} numbers in [0, 1]; actions: "
+                f"{env.action_space.n}. Rewards so far: {sum(rewards):.2f}. A reward is minus the sum of 1 / length "
+                "over the jobs in the system, so that **the rewards of an episode add up to minus the sum of the "
+                "slowdowns**: what is learnt is what is measured."
             ),
         ]
     )
@@ -108,7 +110,10 @@ def _(hold, mo, np, played):
     def mean_of(table):
         return float(table["slowdown"].mean())
 
-    spread = {name: 1.96 * float(np.std(table["slowdown"].to_numpy(), ddof=1)) / len(table) ** 0.5 for name, table in played.items()}
+    spread = {
+        name: 1.96 * float(np.std(table["slowdown"].to_numpy(), ddof=1)) / len(table) ** 0.5
+        for name, table in played.items()
+    }
     mo.md(
         "\n".join(
             ["| rule | mean slowdown | ± |", "|---|---|---|"]
@@ -139,7 +144,9 @@ def _(BUDGETS, LOAD, escala, hold, mean_of, np, pl, play, validation):
     def judged(agent, lists):
         """The agent's sampled choices on every list."""
         random = np.random.default_rng(7)
-        shape = {name: value for name, value in agent.env_options.items() if name in ("observation", "placement", "skip")}
+        shape = {
+            name: value for name, value in agent.env_options.items() if name in ("observation", "placement", "skip")
+        }
         return play(lists, lambda seen, mask: agent.act(seen, mask, random), **shape)
 
     alone = [escala.train("escala/Slots-v0", load=LOAD, steps=steps, seed=0) for steps in BUDGETS]
@@ -169,13 +176,19 @@ def _(curves, hold, judged, mean_of, play, points, taught, validation):
 def _(alone, escala, judged, pl, played, taught, test):
     everybody = {**played, "agent from nothing": judged(alone[-1], test), "agent, taught": judged(taught, test)}
     table = pl.concat(
-        [rows.select("slowdown", "wait", "turnaround", policy=pl.lit(name), episode="list") for name, rows in everybody.items()]
+        [
+            rows.select("slowdown", "wait", "turnaround", policy=pl.lit(name), episode="list")
+            for name, rows in everybody.items()
+        ]
     )
     against_sjf = escala.metrics.compare.episodes(table, "slowdown", reference="sjf")
     against_sjf.select(
         "policy",
         pl.col("mean").round(2).alias("mean slowdown"),
-        *((100 * pl.col(name)).round(0).alias(f"{name} (%)") for name in ("change", "change_low", "change_high", "better_share")),
+        *(
+            (100 * pl.col(name)).round(0).alias(f"{name} (%)")
+            for name in ("change", "change_low", "change_high", "better_share")
+        ),
     )
     return against_sjf, everybody
 
@@ -202,11 +215,14 @@ def _(mo):
 @app.cell
 def _(BOUNDED_LISTS, SECONDS_EACH, escala, everybody, np, test):
     bounds = [
-        escala.bound(test.workload(e), test.platform, "slowdown", limit_s=SECONDS_EACH, policies=["sjf-fit"]) for e in range(BOUNDED_LISTS)
+        escala.bound(test.workload(e), test.platform, "slowdown", limit_s=SECONDS_EACH, policies=["sjf-fit"])
+        for e in range(BOUNDED_LISTS)
     ]
     found, lower = np.array([b.found for b in bounds]), np.array([b.lower for b in bounds])
     on_these = {name: rows["slowdown"].to_numpy()[:BOUNDED_LISTS] for name, rows in everybody.items()}
-    shares = {name: escala.metrics.headroom(on_these[name], on_these["sjf"], found) for name in ("hold-back", "agent, taught")}
+    shares = {
+        name: escala.metrics.headroom(on_these[name], on_these["sjf"], found) for name in ("hold-back", "agent, taught")
+    }
     return bounds, found, lower, on_these, shares
 
 
@@ -215,19 +231,24 @@ def _(found, lower, mo, on_these, shares):
     mo.md(
         "\n".join(
             [
-                f"On {len(found)} lists: no schedule is below **{lower.mean():.2f}** (proved), the best found has **{found.mean():.2f}**, SJF has "
-                f"**{on_these['sjf'].mean():.2f}**.",
+                f"On {len(found)} lists: no schedule is below **{lower.mean():.2f}** (proved), the best found has "
+                f"**{found.mean():.2f}**, SJF has **{on_these['sjf'].mean():.2f}**.",
                 "",
                 "| policy | share of the head-room | 95 % interval over lists |",
                 "|---|---|---|",
-                *(f"| {name} | {100 * s.value:.0f} % | {100 * s.low:.0f} to {100 * s.high:.0f} % |" for name, s in shares.items()),
+                *(
+                    f"| {name} | {100 * s.value:.0f} % | {100 * s.low:.0f} to {100 * s.high:.0f} % |"
+                    for name, s in shares.items()
+                ),
                 "",
                 "Few lists make wide intervals: raise `BOUNDED_LISTS` before believing a difference.",
                 "",
                 "## Next",
                 "",
-                "- Other worlds: `escala/OffReservation-v0` and `escala/Scheduling-v0` play days of a log; `escala.envs.multi` has several agents.",
-                "- A reward of your own: docs/how-to/reward.md. Ray: docs/how-to/ray.md. Whole papers, regenerated: docs/studies.md.",
+                "- Other worlds: `escala/OffReservation-v0` and `escala/Scheduling-v0` play days of a log; "
+                "`escala.envs.multi` has several agents.",
+                "- A reward of your own: docs/how-to/reward.md. Ray: docs/how-to/ray.md. Whole papers, regenerated: "
+                "docs/studies.md.",
                 "- An episode to look at: `escala render escala/Slots-v0 load=0.9 --out episode.gif`.",
             ]
         )

@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 _TRACES = Path(os.environ.get("ESCALA_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
 _SLURM = Path(__file__).parent / "unit" / "campaigns" / "stand_in.py"
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background: the processes that tests interrupt would not hear it
+# a run in the background: the processes that tests interrupt would not hear it
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
 def traces() -> Path:
-    """The folder of real logs and reference outputs, beside the repository; tests that need it are skipped where it is absent."""
+    """The folder of real logs and reference outputs, beside the repository; tests that need it are skipped where it is
+    absent."""
     if not _TRACES.is_dir():
         pytest.skip(f"no trace folder at {_TRACES} (set ESCALA_TRACES to point to one)")
     return _TRACES

@@ -1,5 +1,5 @@
-"""`python -m tests.lowest [EXTRA...]`: the lowest versions that pyproject.toml allows of what the core, or extras, need, as arguments for
-pip."""
+"""`python -m tests.lowest [EXTRA...]`: the lowest versions that pyproject.toml allows of what the core, or extras,
+need, as arguments for pip."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def lowest(requirement: str) -> str:
 
 def main(extras: list[str]) -> int:
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
-    of_extras = (one for extra in extras for one in project["optional-dependencies"][extra] if not one.startswith("escala["))
+    of_extras = (
+        one for extra in extras for one in project["optional-dependencies"][extra] if not one.startswith("escala[")
+    )
     needed = list(of_extras) if extras else project["dependencies"]
     sys.stdout.write(" ".join(lowest(one) for one in needed) + "\n")
     return 0

@@ -1,4 +1,5 @@
-"""`python -m tests.release FOLDER`: is what is to be published small, and whole? Says what is not, with status 1: make dist."""
+"""`python -m tests.release FOLDER`: is what is to be published small, and whole? Says what is not, with status 1: make
+dist."""
 
 from __future__ import annotations
 
@@ -35,7 +36,11 @@ def faults(folder: Path) -> list[str]:
             size, names = path.stat().st_size, _names(path)
             found += [f"{path.name}: {size:,} bytes, more than {most:,}"] if size > most else []
             found += [f"{path.name}: lacks {name}" for name in NEEDED[ending] if name not in names]
-            found += [f"{path.name}: holds {name}" for name in names if name.startswith(LEFT_OUT) or name.endswith((".machine", ".pyc"))]
+            found += [
+                f"{path.name}: holds {name}"
+                for name in names
+                if name.startswith(LEFT_OUT) or name.endswith((".machine", ".pyc"))
+            ]
             if ending == ".whl":
                 found += [f"{path.name}: holds {name}" for name in names if not name.startswith(("escala/", "escala-"))]
     return found

@@ -45,10 +45,18 @@ def test_bounds_are_checked_of_every_part_that_is_compiled() -> None:
         "workload": "tests/unit/workload/test_mutated_logs.py",
     }
     sources = ROOT / "src" / "escala"
-    marked = (path for path in sources.rglob("*.py") if re.search(r"^ *@(compiled|lean)\b", path.read_text(encoding="utf-8"), re.MULTILINE))
+    marked = (
+        path
+        for path in sources.rglob("*.py")
+        if re.search(r"^ *@(compiled|lean)\b", path.read_text(encoding="utf-8"), re.MULTILINE)
+    )
     compiled = {path.parent.relative_to(sources).as_posix() for path in marked}
     bounded = re.search(r"^BOUNDED \?= (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    assert bounded is not None and compiled == set(run_by) and set(run_by.values()) == {f"tests/{part}" for part in bounded[1].split()}
+    assert (
+        bounded is not None
+        and compiled == set(run_by)
+        and set(run_by.values()) == {f"tests/{part}" for part in bounded[1].split()}
+    )
 
 
 def test_the_workflow_tries_the_slurm_that_ci_installs_and_later_ones() -> None:
@@ -115,7 +123,9 @@ def test_what_is_published_is_small_and_whole(tmp_path: Path) -> None:
 def test_an_image_is_made_of_the_package_alone() -> None:
     """What `COPY . /src` takes is listed: no .venv, no .git; extras and files are there."""
     image = (ROOT / "Containerfile").read_text(encoding="utf-8")
-    taken = [line for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    taken = [
+        line for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if not line.startswith("#")
+    ]
     assert taken[0] == "*" and {line[1:] for line in taken if line.startswith("!")} == {
         "src", "pyproject.toml", "constraints.txt", PROJECT["readme"], "LICENSE",
     }  # fmt: skip

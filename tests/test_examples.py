@@ -23,6 +23,11 @@ def test_examples_print_what_stands_beside_them(path: Path) -> None:
 
 def test_the_example_policy_is_the_greedy_policy_of_the_same_score() -> None:
     small_first = runpy.run_path(str(EXAMPLES[0].with_name("own_policy.py")))["small_first"]
-    workload, platform = escala.workload.generate.grid5000(cluster="orion", days=7, seed=3), escala.read_platform("orion")
-    own, built_in = (escala.simulate(workload, platform, scheduler, "timeout:300").jobs for scheduler in (small_first, "saf-fit"))
+    workload, platform = (
+        escala.workload.generate.grid5000(cluster="orion", days=7, seed=3),
+        escala.read_platform("orion"),
+    )
+    own, built_in = (
+        escala.simulate(workload, platform, scheduler, "timeout:300").jobs for scheduler in (small_first, "saf-fit")
+    )
     assert own.select("job_id", "start_s", "nodes").equals(built_in.select("job_id", "start_s", "nodes"))

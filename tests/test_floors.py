@@ -17,7 +17,8 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 LONGEST = 400
 VAGUE = {"utils", "helpers", "common", "manager", "base"}
 MOST_PARAMETERS = 8
-SOLVER = ("optimum/",)  # eleven plain loops over arrays of a problem's own, which Numba inlines; nothing outside calls them
+# eleven plain loops over arrays of a problem's own, which Numba inlines; nothing outside calls them
+SOLVER = ("optimum/",)
 LONGER: set[str] = set()
 """Functions with more parameters by position, as file:name: this list may only shrink."""
 MOST_LINES = 60
@@ -26,7 +27,8 @@ FAMILIES = {"platform/site", "workload/generate"}
 """What could be a folder: a file with two sisters or more whose names begin with its own. This list may only shrink."""
 TUPLES = {"_replace", "_asdict", "_fields", "_make"}
 FOREIGN = {
-    "agents/checkpoint.py": {"_n_updates", "_last_obs", "_last_episode_starts", "_setup_learn"},  # Stable-Baselines3 has no other door
+    # Stable-Baselines3 has no other door
+    "agents/checkpoint.py": {"_n_updates", "_last_obs", "_last_episode_starts", "_setup_learn"},
     "agents/rllib/timed.py": {"_learner_connector"},  # where RLlib's learner keeps what computes its advantages
     "agents/rllib/runner.py": {  # what RLlib's own runners of a vector environment count and draw by
         "_increase_sampled_metrics",
@@ -79,7 +81,11 @@ def _imports(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            parts = {f"{node.module}.{alias.name}" for alias in node.names if node.module == "escala" and _is_part(alias.name)}
+            parts = {
+                f"{node.module}.{alias.name}"
+                for alias in node.names
+                if node.module == "escala" and _is_part(alias.name)
+            }
             found |= parts or {node.module}
     return found
 
@@ -111,7 +117,9 @@ def _functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]
 
 def test_functions_take_few_parameters_by_position() -> None:
     long = {name for name, node in _functions() if not name.startswith(SOLVER) and _by_position(node) > MOST_PARAMETERS}
-    assert not long - LONGER, "more than 8 parameters by position: a record behind a pointer, a settings class, or keywords behind *"
+    assert not long - LONGER, (
+        "more than 8 parameters by position: a record behind a pointer, a settings class, or keywords behind *"
+    )
     assert not LONGER - long, "no longer over 8: take it from the list"
 
 
@@ -133,7 +141,11 @@ def _given_names(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) in ("self", "cls"):
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Store)
+            and ast.unparse(node.value) in ("self", "cls")
+        ):
             yield node.attr
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
@@ -163,7 +175,9 @@ def test_names_say_something(path: Path) -> None:
 
 def test_a_file_with_sisters_of_its_name_is_a_folder() -> None:
     first = [path.with_name(path.stem.split("_")[0]) for path in MODULES if "_" in path.stem.strip("_")]
-    found = {str(path.relative_to(SOURCE)) for path in first if first.count(path) > 1 and path.with_suffix(".py").exists()}
+    found = {
+        str(path.relative_to(SOURCE)) for path in first if first.count(path) > 1 and path.with_suffix(".py").exists()
+    }
     assert found == FAMILIES
 
 
@@ -182,18 +196,25 @@ def test_only_one_module_knows_the_compiler(path: Path) -> None:
         for entry in node.decorator_list
         for name in ast.unparse(entry).split(".")
     }
-    assert not {name.split("(")[0] for name in decorators} & {"njit", "jit", "vectorize", "guvectorize"}, "compile through escala.compile"
+    assert not {name.split("(")[0] for name in decorators} & {"njit", "jit", "vectorize", "guvectorize"}, (
+        "compile through escala.compile"
+    )
 
 
 @pytest.mark.parametrize("path", MODULES, ids=_identity)
 def test_parts_do_not_reach_through_the_front_door(path: Path) -> None:
-    """`import escala` would hide an import of a higher floor from the linter; only what stands above the public names may use them."""
+    """`import escala` would hide an import of a higher floor from the linter; only what stands above the public names
+    may use them."""
     if path.relative_to(SOURCE).parts[0] not in ABOVE_THE_API:
         assert "escala" not in _imports(path)
 
 
 def test_every_module_has_a_docstring() -> None:
-    without = [_identity(path) for path in MODULES if path.stat().st_size and ast.get_docstring(ast.parse(path.read_bytes())) is None]
+    without = [
+        _identity(path)
+        for path in MODULES
+        if path.stat().st_size and ast.get_docstring(ast.parse(path.read_bytes())) is None
+    ]
     assert not without
 
 

@@ -28,10 +28,18 @@ def faults(text: str) -> list[str]:
 def _call(node: ast.Call) -> list[str]:
     told = ast.unparse(node.func)
     given = {word.arg: ast.unparse(word.value) for word in node.keywords}
-    wrong = [f"{name}={value}" for name, value in given.items() if (name, value) in {("weights_only", "False"), ("allow_pickle", "True")}]
+    wrong = [
+        f"{name}={value}"
+        for name, value in given.items()
+        if (name, value) in {("weights_only", "False"), ("allow_pickle", "True")}
+    ]
     if told in SAFE and given.get(SAFE[told][0]) != SAFE[told][1]:
         wrong.append(f"{told} without {SAFE[told]}")
-    if told.split(".")[-1] in {"load_from_zip_file", "read_pickle", "unsafe_load", "full_load"} or told in {"joblib.load", "eval", "exec"}:
+    if told.split(".")[-1] in {"load_from_zip_file", "read_pickle", "unsafe_load", "full_load"} or told in {
+        "joblib.load",
+        "eval",
+        "exec",
+    }:
         wrong.append(told)
     if told in {"yaml.load", "yaml.load_all"} and "Safe" not in ast.unparse(node):
         wrong.append(told)
@@ -46,8 +54,20 @@ def test_no_source_reads_a_pickle() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("import pickle", "from pickle import loads", "torch.load(path, weights_only=False)", "torch.load(path)", "np.load(path)"),
-        *("np.load(f, allow_pickle=True)", "joblib.load(path)", "PPO.load_from_zip_file(path)", "yaml.load(text)", "eval(text)"),
+        *(
+            "import pickle",
+            "from pickle import loads",
+            "torch.load(path, weights_only=False)",
+            "torch.load(path)",
+            "np.load(path)",
+        ),
+        *(
+            "np.load(f, allow_pickle=True)",
+            "joblib.load(path)",
+            "PPO.load_from_zip_file(path)",
+            "yaml.load(text)",
+            "eval(text)",
+        ),
     ],
 )
 def test_the_search_finds_what_it_looks_for(text: str) -> None:

@@ -77,13 +77,17 @@ def test_unknown_names_are_attribute_errors() -> None:
 
 
 def test_import_loads_nothing_heavy() -> None:
-    loaded = set(json.loads(_python("import json, sys, escala; print(json.dumps([m.split('.')[0] for m in sys.modules]))")))
+    loaded = set(
+        json.loads(_python("import json, sys, escala; print(json.dumps([m.split('.')[0] for m in sys.modules]))"))
+    )
     assert not loaded & HEAVY
 
 
 def test_help_loads_nothing_heavy() -> None:
     code = "import json, sys; from escala.cli.app import run; run(['--help']); print(); "
-    loaded = set(json.loads(_python(code + "print(json.dumps([m.split('.')[0] for m in sys.modules]))").splitlines()[-1]))
+    loaded = set(
+        json.loads(_python(code + "print(json.dumps([m.split('.')[0] for m in sys.modules]))").splitlines()[-1])
+    )
     assert not loaded & HEAVY
 
 
@@ -110,7 +114,8 @@ class Absent:
             raise ModuleNotFoundError(f'No module named {{name!r}}', name=name)
 sys.meta_path.insert(0, Absent())
 import escala
-workload = escala.Workload.from_jobs({{'submit_s': [0.0, 1.0], 'runtime_s': [10.0, 5.0], 'walltime_s': [20.0, 9.0], 'cores': [2, 1]}})
+jobs = {{'submit_s': [0.0, 1.0], 'runtime_s': [10.0, 5.0], 'walltime_s': [20.0, 9.0], 'cores': [2, 1]}}
+workload = escala.Workload.from_jobs(jobs)
 result = escala.simulate(workload, escala.read_platform('2x1:grid5000'), scheduler='easy', shutdown='timeout:60')
 print(result.jobs['start_s'].to_list())
 """
@@ -137,7 +142,9 @@ except escala.EscalaError as error:
 
 
 def test_version_is_that_of_the_package() -> None:
-    assert tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"] == escala.__version__
+    assert (
+        tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"] == escala.__version__
+    )
 
 
 def test_python_m_escala_is_the_program() -> None:

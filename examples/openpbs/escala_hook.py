@@ -1,20 +1,25 @@
-"""A server periodic hook of OpenPBS that asks `escala serve` what to do, and says it in the server's log; or starts the jobs.
+"""A server periodic hook of OpenPBS that asks `escala serve` what to do, and says it in the server's log; or starts the
+jobs.
 
-What was tested: reading jobs and vnodes, asking, and the words of `qrun`, against a stand-in for the module `pbs` and a real
-`escala serve`. What was NOT tested: anything on a real OpenPBS. It is written after the manual pages pbs_module(7B),
-pbs_node_attributes(7B), pbs_job_attributes(7B) and qrun(8B) of OpenPBS 20. Look at these before you trust it:
+What was tested: reading jobs and vnodes, asking, and the words of `qrun`, against a stand-in for the module `pbs` and a
+real `escala serve`. What was NOT tested: anything on a real OpenPBS. It is written after the manual pages
+pbs_module(7B), pbs_node_attributes(7B), pbs_job_attributes(7B) and qrun(8B) of OpenPBS 20. Look at these before you
+trust it:
 - that states of vnodes are sums of pbs.ND_* numbers, and that `last_used_time` is there and in seconds since 1970;
 - that the hook's user may connect to the socket (mode 0600: run `escala serve` as the same user, as a rule root);
-- that `qrun -H` from a hook does not wait for the server that waits for the hook. Nothing is started unless `mode` says "run".
-Not done: nodes are not switched (the log says which would be), job arrays, reservations, chunks with memory or GPUs, several queues.
+- that `qrun -H` from a hook does not wait for the server that waits for the hook. Nothing is started unless `mode` says
+  "run".
+Not done: nodes are not switched (the log says which would be), job arrays, reservations, chunks with memory or GPUs,
+several queues.
 
     qmgr -c "create hook escala event=periodic"
     qmgr -c "set hook escala freq=30"
     qmgr -c "import hook escala application/x-python default escala_hook.py"
     qmgr -c "import hook escala application/x-config default escala_hook.json"
 
-The configuration: {"socket": "/run/escala/escala.sock", "nodes": ["n1", "n2"], "mode": "log", "qrun": "/opt/pbs/bin/qrun"}. `nodes` are the
-vnodes in the order of the platform that `escala serve` was given; all other vnodes are none of its business.
+The configuration: {"socket": "/run/escala/escala.sock", "nodes": ["n1", "n2"], "mode": "log", "qrun":
+"/opt/pbs/bin/qrun"}. `nodes` are the vnodes in the order of the platform that `escala serve` was given; all other
+vnodes are none of its business.
 """
 
 import json

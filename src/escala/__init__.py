@@ -1,7 +1,7 @@
 """Escala learns scheduling and power policies for batch clusters.
 
-The public names below are loaded when first used: importing the package costs next to nothing, and what needs an optional dependency
-is imported only for those who ask for it.
+The public names below are loaded when first used: importing the package costs next to nothing, and what needs an
+optional dependency is imported only for those who ask for it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,21 @@ from escala.extras import missing
 from escala.registry import register_when_imported
 
 if TYPE_CHECKING:
-    from escala import agents, envs, leaderboard, live, metrics, optimum, platform, policies, report, slurm, streaming, studies, workload
+    from escala import (
+        agents,
+        envs,
+        leaderboard,
+        live,
+        metrics,
+        optimum,
+        platform,
+        policies,
+        report,
+        slurm,
+        streaming,
+        studies,
+        workload,
+    )
     from escala.agents.agent import Agent
     from escala.agents.evaluate import evaluate
     from escala.agents.training.train import train
@@ -81,7 +95,20 @@ _EXTRAS = {
 """Extra -> the public names that need it."""
 
 _PARTS = (
-    *("agents", "envs", "leaderboard", "live", "metrics", "optimum", "platform", "policies", "report", "slurm", "streaming", "studies"),
+    *(
+        "agents",
+        "envs",
+        "leaderboard",
+        "live",
+        "metrics",
+        "optimum",
+        "platform",
+        "policies",
+        "report",
+        "slurm",
+        "streaming",
+        "studies",
+    ),
     "workload",
 )
 """Subpackages that are public as they are."""
@@ -145,7 +172,9 @@ def __getattr__(name: str) -> Any:
     try:
         value = getattr(import_module(_HOME[name]), name) if name in _HOME else import_module(f"escala.{name}")
     except ModuleNotFoundError as error:
-        raise missing(error, f"escala.{name}", *(extra for extra, names in _EXTRAS.items() if name in names)) or error from error
+        raise (
+            missing(error, f"escala.{name}", *(extra for extra, names in _EXTRAS.items() if name in names)) or error
+        ) from error
     globals()[name] = value
     return value
 

@@ -94,7 +94,10 @@ def demands_of(workload: Workload, platform: Platform) -> dict[str, NDArray[np.i
             values = workload.jobs[column].to_numpy()
             if kind not in platform.resources and len(values) and values.max() > 0:
                 have = ", ".join(platform.resources) or "cores only"
-                raise EscalaError(f"workload {workload.name!r} demands {kind!r}, which platform {platform.name!r} does not have ({have})")
+                raise EscalaError(
+                    f"workload {workload.name!r} demands {kind!r}, which platform {platform.name!r} does not have "
+                    f"({have})"
+                )
             if kind in platform.resources:
                 demands[kind] = values
     return demands
@@ -110,8 +113,8 @@ def oversized(workload: Workload, platform: Platform) -> NDArray[np.bool_]:
 def beyond(
     platform: Platform, cores: NDArray[np.int64], single: NDArray[np.bool_], demands: dict[str, NDArray[np.int64]]
 ) -> NDArray[np.bool_]:
-    """Which jobs could never run, were the platform empty. cores, single (needs one node), demands (of kinds that the platform has): of
-    each."""
+    """Which jobs could never run, were the platform empty. cores, single (needs one node), demands (of kinds that the
+    platform has): of each."""
     too_large: NDArray[np.bool_] = cores > platform.total_cores
     if single.any():
         shapes = np.unique(np.stack([platform.cores, *(platform.resources[k] for k in demands)], axis=1), axis=0)
@@ -128,7 +131,9 @@ def refuse(workload: Workload, platform: Platform, too_large: NDArray[np.bool_],
     if not too_large.any():
         return
     job, further = workload.jobs.row(int(np.flatnonzero(too_large)[0]), named=True), int(too_large.sum()) - 1
-    demand = ", ".join(f"{v} {k.removeprefix('demand_')}" for k, v in job.items() if k == "cores" or k.startswith("demand_"))
+    demand = ", ".join(
+        f"{v} {k.removeprefix('demand_')}" for k, v in job.items() if k == "cores" or k.startswith("demand_")
+    )
     where = "on one node" if job["single_node"] else f"of {platform.total_cores} cores"
     more = f" (and {further} more jobs)" if further else ""
     raise EscalaError(

@@ -12,7 +12,8 @@ _watchers: list[Callable[[], Any]] = []
 
 
 def tell_when_compiling(watcher: Callable[[], Any] | None = None) -> None:
-    """One line on stderr when code is compiled for the first time in this process; `watcher` is called whenever compilation begins.
+    """One line on stderr when code is compiled for the first time in this process; `watcher` is called whenever
+    compilation begins.
 
     A watcher takes the place of the one before. Does nothing while no compiled part of Escala is imported.
     """

@@ -1,4 +1,5 @@
-"""What the folder of a policy says of itself: trained agents and teams by their manifests, tuned policies by policy.toml."""
+"""What the folder of a policy says of itself: trained agents and teams by their manifests, tuned policies by
+policy.toml."""
 
 from __future__ import annotations
 
@@ -30,7 +31,11 @@ class Contents:
     def what(self) -> str:
         """What it is, in a few words."""
         if self.kind == POLICY:
-            parts = [f"{key}={self.manifest[key]}" for key in ("guard", "estimate", "order_estimate") if self.manifest.get(key)]
+            parts = [
+                f"{key}={self.manifest[key]}"
+                for key in ("guard", "estimate", "order_estimate")
+                if self.manifest.get(key)
+            ]
             return ":".join([str(self.manifest.get("formula")), *parts])
         made = ", ".join(str(self.manifest[key]) for key in ("env_id", "algorithm", "preset") if self.manifest.get(key))
         return made or "no more is said"
@@ -64,5 +69,8 @@ def contents(folder: str | os.PathLike[str]) -> Contents:
     manifest = read_json(source / MANIFEST)
     kind = manifest.get("kind") if isinstance(manifest, dict) else None
     if kind not in AGENTS:
-        raise EscalaError(f"{source}: holds {quoted(kind)}, and no policy: give a folder that escala tune, frontier, train or export wrote")
+        raise EscalaError(
+            f"{source}: holds {quoted(kind)}, and no policy: give a folder that escala tune, frontier, train or "
+            "export wrote"
+        )
     return Contents(source, str(kind), manifest)

@@ -12,8 +12,8 @@ _TAIL = 170  # of a message that is too long: its end says how to mend it
 class EscalaError(ValueError):
     """Bad input or an impossible request. The message is one line: what, where, how to mend it.
 
-    Whatever a file or a user put into it: line breaks become blanks, other characters that no terminal shows become escapes, and what
-    is longer than `MOST_CHARACTERS` loses its middle.
+    Whatever a file or a user put into it: line breaks become blanks, other characters that no terminal shows become
+    escapes, and what is longer than `MOST_CHARACTERS` loses its middle.
     """
 
     def __init__(self, message: object = "") -> None:
@@ -38,7 +38,8 @@ def refuse_text(**given: object) -> None:
 
 
 def nearest(word: str, known: Iterable[str], end: str = "") -> str:
-    """ "did you mean NAME? " for the known name that is most like the word; "" where none is. end: to be written behind the name."""
+    """ "did you mean NAME? " for the known name that is most like the word; "" where none is. end: to be written behind
+    the name."""
     from difflib import get_close_matches
 
     near = get_close_matches(word, list(known), n=1, cutoff=0.5)

@@ -1,14 +1,16 @@
-"""How long jobs are expected to run: the requests, the run times, a prediction of the simulation itself, or one from outside.
+"""How long jobs are expected to run: the requests, the run times, a prediction of the simulation itself, or one from
+outside.
 
 - walltime: the request (the default)
 - runtime: what the job will run; no scheduler of a real machine knows that
-- last2: the mean of the last two runs of the same user that ended in this simulation, at most the request (Tsafrir, Etsion, Feitelson
-  2007, "Backfilling Using System-Generated Predictions Rather than User Runtime Estimates")
+- last2: the mean of the last two runs of the same user that ended in this simulation, at most the request (Tsafrir,
+  Etsion, Feitelson 2007, "Backfilling Using System-Generated Predictions Rather than User Runtime Estimates")
 - COLUMN: a column of the workload whose name begins with `estimate_`, s
 - model:DIR: the model of run times in this folder (`escala predict`), asked when a job is submitted
 - an object with `estimate(view, job)`: asked when a job is submitted, s
 
-An estimate is never a limit: a job that outlives it runs on to its request, and its planned end moves (`Options.corrections_s`).
+An estimate is never a limit: a job that outlives it runs on to its request, and its planned end moves
+(`Options.corrections_s`).
 """
 
 from __future__ import annotations
@@ -48,9 +50,16 @@ def check_estimate(estimate: Any, option: str) -> None:
         return
     if isinstance(estimate, str) and (estimate in NAMES or estimate.startswith(COLUMN)):
         return
-    if not isinstance(estimate, str) and callable(getattr(estimate, "estimate", None)) and not isinstance(estimate, type):
+    if (
+        not isinstance(estimate, str)
+        and callable(getattr(estimate, "estimate", None))
+        and not isinstance(estimate, type)
+    ):
         return
-    known = f"{', '.join(NAMES)}, a column of the log whose name begins with {COLUMN}, {PREFIX}DIR, or an object with estimate(view, job)"
+    known = (
+        f"{', '.join(NAMES)}, a column of the log whose name begins with {COLUMN}, {PREFIX}DIR, or an object with "
+        "estimate(view, job)"
+    )
     near = difflib.get_close_matches(estimate, NAMES, n=1) if isinstance(estimate, str) else []
     hint = f"did you mean {near[0]}? " if near else ""
     raise EscalaError(f"option {option}={quoted(estimate)} is not known: {hint}use {known}")
@@ -61,11 +70,14 @@ def check_corrections(given: Any) -> tuple[float, ...]:
     if type(given) is tuple and given == CORRECTIONS_S:
         return CORRECTIONS_S
     if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and len(given) <= MOST_CORRECTIONS:
-        steps = tuple(float(step) if isinstance(step, Real) and not isinstance(step, bool) else math.nan for step in given)
+        steps = tuple(
+            float(step) if isinstance(step, Real) and not isinstance(step, bool) else math.nan for step in given
+        )
         if all(1e-6 <= step <= 1e10 for step in steps):
             return steps
     raise EscalaError(
-        f"option corrections_s={quoted(given)} (--corrections): give seconds above 0, such as (60, 300, 900), at most {MOST_CORRECTIONS}"
+        f"option corrections_s={quoted(given)} (--corrections): give seconds above 0, such as (60, 300, 900), at most "
+        f"{MOST_CORRECTIONS}"
     )
 
 
@@ -84,8 +96,8 @@ def name_of_estimate(estimate: Any) -> Any:
 
 
 def lengths_us(estimate: Any, jobs: pl.DataFrame) -> Any:
-    """int64 [jobs]: what is expected of each job of a workload's table, us, 1 to the request. What becomes known at submission only is the
-    request here. EscalaError for a column that is not there."""
+    """int64 [jobs]: what is expected of each job of a workload's table, us, 1 to the request. What becomes known at
+    submission only is the request here. EscalaError for a column that is not there."""
     walltime = microseconds(jobs["walltime_s"].to_numpy())
     if estimate == RUNTIME:
         return np.minimum(microseconds(jobs["runtime_s"].to_numpy()), walltime)
@@ -94,18 +106,23 @@ def lengths_us(estimate: Any, jobs: pl.DataFrame) -> Any:
     if estimate not in jobs.columns:
         there = [name for name in jobs.columns if name.startswith(COLUMN)]
         has = f"it has {', '.join(there)}" if there else f"it has no column {COLUMN}..."
-        raise EscalaError(f"estimate {quoted(estimate)}: the log lacks this column: {has}; use walltime or last2, or add the column")
+        raise EscalaError(
+            f"estimate {quoted(estimate)}: the log lacks this column: {has}; use walltime or last2, or add the column"
+        )
     return np.clip(microseconds(jobs[estimate].to_numpy()), 1, walltime)
 
 
 def foretold(names: Iterable[str], jobs: pl.DataFrame) -> list[str]:
-    """[RUNTIME] where one of these columns, whatever its name says, is how long the jobs really run; [] where none is."""
+    """[RUNTIME] where one of these columns, whatever its name says, is how long the jobs really run; [] where none
+    is."""
     named = [name for name in names if name.startswith(COLUMN) and name in jobs.columns]
     if not named:
         return []
     run = lengths_us(RUNTIME, jobs)
     asked = lengths_us(WALLTIME, jobs)
-    return [RUNTIME] if (run != asked).any() and any(np.array_equal(lengths_us(name, jobs), run) for name in named) else []
+    return (
+        [RUNTIME] if (run != asked).any() and any(np.array_equal(lengths_us(name, jobs), run) for name in named) else []
+    )
 
 
 def microseconds(seconds: Any) -> Any:
@@ -126,5 +143,8 @@ def microseconds_of(given: Any, limit_us: int, name: str, job_id: str) -> int:
     except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if isinstance(given, bool | str) or not 0.0 < seconds < math.inf:
-        raise EscalaError(f"{name}: estimate(view, job) gave {quoted(given)} for job {quoted(job_id)}: return a number of seconds above 0")
+        raise EscalaError(
+            f"{name}: estimate(view, job) gave {quoted(given)} for job {quoted(job_id)}: return a number of seconds "
+            "above 0"
+        )
     return int(min(max(math.floor(min(seconds, limit_us / SECOND) * SECOND + 0.5), 1), limit_us))

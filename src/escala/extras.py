@@ -37,7 +37,8 @@ IMPORTED = {"PIL": "pillow", "zmq": "pyzmq", "tree": "dm-tree"}
 """Where a package is imported by another name than its own."""
 
 ELSEWHERE = {"pygame": "pygame-ce", "mlflow": "mlflow-skinny"}
-"""Where another distribution than the package's own may have it: the one that the extra installs on some systems, or everywhere."""
+"""Where another distribution than the package's own may have it: the one that the extra installs on some systems, or
+everywhere."""
 
 BRINGS = {
     "agents": ("envs",),
@@ -64,7 +65,9 @@ def found(package: str) -> bool:
 def lacking(*extras: str) -> list[str]:
     """The packages of these extras that are not here."""
     wanted = {*extras, *(other for extra in extras for other in BRINGS.get(extra, ()))}
-    return [package for package, extra in EXTRAS.items() if extra in wanted and package not in SELDOM and not found(package)]
+    return [
+        package for package, extra in EXTRAS.items() if extra in wanted and package not in SELDOM and not found(package)
+    ]
 
 
 def need(what: str, *extras: str) -> None:
@@ -90,6 +93,6 @@ def missing(error: ModuleNotFoundError, what: str = "this", *extras: str) -> Esc
 def _asked(what: str, extras: Sequence[str], absent: Sequence[str]) -> str:
     names, plural = ",".join(extras), "s" if len(extras) > 1 else ""
     return (
-        f"{what} needs the extra{plural} [{names}] of Escala, of which {', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not "
-        f"installed: in Escala's folder, pip install '.[{names}]'"
+        f"{what} needs the extra{plural} [{names}] of Escala, of which {', '.join(absent)} "
+        f"{'is' if len(absent) == 1 else 'are'} not installed: in Escala's folder, pip install '.[{names}]'"
     )

@@ -1,4 +1,5 @@
-"""Filling the kernel's tables of the orders of the queue: ranks, numbers, the weights of linear scores, and the users of a log."""
+"""Filling the kernel's tables of the orders of the queue: ranks, numbers, the weights of linear scores, and the users
+of a log."""
 
 from __future__ import annotations
 
@@ -18,8 +19,11 @@ ROUNDING = 1e-13
 """What sums of a few terms lose, of the sum of their sizes."""
 
 
-def fill_orders(w: World, i: int, plan: Plan, rows: NDArray[np.int64] | slice, n: int, machine: int, **found: Any) -> None:
-    """The orders of the queue in simulation i, whose n jobs are filled in. rows [jobs]: their places in the workload; machine: its cores.
+def fill_orders(
+    w: World, i: int, plan: Plan, rows: NDArray[np.int64] | slice, n: int, machine: int, **found: Any
+) -> None:
+    """The orders of the queue in simulation i, whose n jobs are filled in. rows [jobs]: their places in the workload;
+    machine: its cores.
     found: keys, fixed and terms where they are others than the plan's."""
     keys, fixed, linear = found.get("keys", plan.keys), found.get("fixed", plan.fixed), found.get("terms", plan.terms)
     if w.order.shape[2] > 0:
@@ -65,7 +69,8 @@ def _fill_terms(row: Any, k: int, terms: Terms, most: float) -> None:
 
 
 def _fill_users(row: Any, k: int, terms: Terms, ordered: NDArray[np.int64] | None) -> None:
-    """USER [users] of one simulation, order k. ordered [jobs]: the user of each job in the search order, where that goes by user."""
+    """USER [users] of one simulation, order k. ordered [jobs]: the user of each job in the search order, where that
+    goes by user."""
     if ordered is None:
         return
     users = np.arange(len(row))

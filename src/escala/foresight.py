@@ -1,8 +1,8 @@
 """What policies know of the future: the one place that says so.
 
-A policy is *clairvoyant* if it is told what no scheduler of a real machine can know: `arrivals` (when jobs to come will be submitted, and
-their cores) or `runtimes` (how long jobs will really run). What a run knows is told in words: "", "arrivals", "runtimes" or
-"arrivals and runtimes".
+A policy is *clairvoyant* if it is told what no scheduler of a real machine can know: `arrivals` (when jobs to come will
+be submitted, and their cores) or `runtimes` (how long jobs will really run). What a run knows is told in words: "",
+"arrivals", "runtimes" or "arrivals and runtimes".
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ Given = TypeVar("Given")
 
 
 def plain(given: Given) -> Given:
-    """A name as plain text, whatever class its text is of; all else as it is. What is run and how it is marked both go by this one text."""
+    """A name as plain text, whatever class its text is of; all else as it is. What is run and how it is marked both go
+    by this one text."""
     return str.__str__(given) if isinstance(given, str) else given  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a policy object says of itself, asked once: what it is shown and how it is marked both go by this one answer."""
+    """What a policy object says of itself, asked once: what it is shown and how it is marked both go by this one
+    answer."""
 
     clairvoyant: bool
     beneath: Any  # name of the kernel's shutdown policy that works beneath it; None: none
@@ -48,15 +50,16 @@ def clairvoyant(policy: Any) -> bool:
 
 
 def known_to(scheduler: Any, shutdown: Any, *estimates: Any) -> str:
-    """What a scheduler, a shutdown policy (names, objects or what these said) and the options `estimate` and `order_estimate` know
-    together."""
+    """What a scheduler, a shutdown policy (names, objects or what these said) and the options `estimate` and
+    `order_estimate` know together."""
     found = {*_known(scheduler, {}), *_known(shutdown, SHUTDOWNS)}
     found |= {RUNTIMES for estimate in map(plain, estimates) if estimate == RUNTIME or clairvoyant(estimate)}
     return " and ".join(word for word in (ARRIVALS, RUNTIMES) if word in found)
 
 
 def known_by_name(name: str) -> str:
-    """What a pair ("scheduler + shutdown") or a shutdown policy of this name knows: for tables that keep names alone."""
+    """What a pair ("scheduler + shutdown") or a shutdown policy of this name knows: for tables that keep names
+    alone."""
     scheduler, _, shutdown = name.rpartition(" + ")
     return known_to(scheduler, shutdown)
 

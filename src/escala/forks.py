@@ -1,6 +1,7 @@
 """What a forked process has of its parent: its memory, and none of its threads.
 
-polars waits for ever for the threads that its parent had. So a child of a process that has used it is told in one line, in place of that.
+polars waits for ever for the threads that its parent had. So a child of a process that has used it is told in one line,
+in place of that.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ def check_fork() -> None:
     """EscalaError where polars would wait for ever."""
     if _forked:
         raise EscalaError(
-            "this process was forked from one that had used Escala, and polars' threads are not forked: begin it by spawn "
-            "(multiprocessing.get_context('spawn'); of gymnasium.make_vec: vector_kwargs={'context': 'spawn'})"
+            "this process was forked from one that had used Escala, and polars' threads are not forked: begin it by "
+            "spawn (multiprocessing.get_context('spawn'); of gymnasium.make_vec: vector_kwargs={'context': 'spawn'})"
         )
 
 

@@ -19,12 +19,14 @@ NOTED = (*SEAL, "escala", "pulled")
 
 
 def load_agent(folder: str | Path) -> Any:
-    """The agent saved or exported in a folder; EscalaError where there is none, or its files do not belong together. An exported one
-    needs the extra [envs] alone."""
+    """The agent saved or exported in a folder; EscalaError where there is none, or its files do not belong together. An
+    exported one needs the extra [envs] alone."""
     if is_exported(folder):
         return load_exported(folder)
     if kind_of(folder) == TEAM:
-        raise EscalaError(f"{folder}: an exported team: use agent:{folder} as a scheduler, or escala.envs.exported.load_exported")
+        raise EscalaError(
+            f"{folder}: an exported team: use agent:{folder} as a scheduler, or escala.envs.exported.load_exported"
+        )
     try:
         from escala import agents
     except ModuleNotFoundError as error:
@@ -33,15 +35,18 @@ def load_agent(folder: str | Path) -> Any:
 
 
 def policy_named(name: str, seed: int = 0) -> Any:
-    """The policy of `agent:DIR`, a trained agent, or a team by its greedy actions; of `shield:BASE[:KEY=VALUE...]:agent:DIR`, an agent
-    behind a shield by its greedy actions (`escala.envs.shield`). seed: of the actions or futures that are drawn."""
+    """The policy of `agent:DIR`, a trained agent, or a team by its greedy actions; of
+    `shield:BASE[:KEY=VALUE...]:agent:DIR`, an agent behind a shield by its greedy actions (`escala.envs.shield`). seed:
+    of the actions or futures that are drawn."""
     if not name.startswith(AGENT):
         from escala.envs.shield import shielded, split_name
 
         env_id, folder, settings = split_name(name)
         agent = load_agent(folder)
         if getattr(agent, "env_id", "") != env_id:
-            raise EscalaError(f"{name}: base {settings['base']} overrules agents of {env_id}, and {folder} holds another")
+            raise EscalaError(
+                f"{name}: base {settings['base']} overrules agents of {env_id}, and {folder} holds another"
+            )
         made = shielded(agent, sampled=False, seed=seed, **settings)
     else:
         folder = folder_in(name)
@@ -62,11 +67,13 @@ def folder_in(name: str) -> str:
 
 
 def digests_named(name: str) -> dict[str, str]:
-    """SHA-256 of what decides under such a name, by path: of the manifest, which holds the hash of the weights, without what was noted when
-    the folder was signed, sent or taken. EscalaError where there is none."""
+    """SHA-256 of what decides under such a name, by path: of the manifest, which holds the hash of the weights, without
+    what was noted when the folder was signed, sent or taken. EscalaError where there is none."""
     path = Path(folder_in(name)) / MANIFEST
     manifest = read_json(path)
-    told = {key: value for key, value in manifest.items() if key not in NOTED} if isinstance(manifest, dict) else manifest
+    told = (
+        {key: value for key, value in manifest.items() if key not in NOTED} if isinstance(manifest, dict) else manifest
+    )
     return {str(path): hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()}
 
 

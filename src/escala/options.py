@@ -38,11 +38,12 @@ FLAGS = {"plan_margin_s": " (--plan-margin)", "until_s": " (--stop-at)"}  # on t
 class Terms:
     """A linear score as the kernel knows it, the smallest first.
 
-    `fixed`: cores of the machine -> what never changes, [jobs]. The weights of what does: `log_wait` of log1p(wait / 1 h), `log_ratio` of
-    log1p(wait / estimate), `length` of log(estimate / 1 h) and `length_cores` of its product with log(cores / cores of the machine), where
-    estimates become known at submission (else these are in `fixed`), `age` of wait / `max_age_s`, at most 1, `running` of the user's share
-    of the machine, `queued` of log1p(the user's waiting jobs), `fair` of the user's fair-share factor by `shares` [users] and `half_life_s`
-    (0: nothing decays). `every_s`: scores are computed anew in each such stretch, 0: at each decision.
+    `fixed`: cores of the machine -> what never changes, [jobs]. The weights of what does: `log_wait` of log1p(wait / 1
+    h), `log_ratio` of log1p(wait / estimate), `length` of log(estimate / 1 h) and `length_cores` of its product with
+    log(cores / cores of the machine), where estimates become known at submission (else these are in `fixed`), `age` of
+    wait / `max_age_s`, at most 1, `running` of the user's share of the machine, `queued` of log1p(the user's waiting
+    jobs), `fair` of the user's fair-share factor by `shares` [users] and `half_life_s` (0: nothing decays). `every_s`:
+    scores are computed anew in each such stretch, 0: at each decision.
     """
 
     fixed: Callable[[int], NDArray[np.float64]]
@@ -67,7 +68,8 @@ class Terms:
 
 @dataclass(frozen=True, kw_only=True)
 class Spans:
-    """Spans of time in a scheduler's name, each with a key: `guard=24h` is `guard_s` here and `guard_us` among the kernel's options."""
+    """Spans of time in a scheduler's name, each with a key: `guard=24h` is `guard_s` here and `guard_us` among the
+    kernel's options."""
 
     guard_s: float = math.inf  # who has waited so long stands in front, the oldest first
 
@@ -83,10 +85,10 @@ SPANS = tuple(name.removesuffix("_s") for name in Spans().spans)
 
 @dataclass(frozen=True)
 class Plan(Spans):
-    """A scheduler and a shutdown policy as the kernel knows them. `keys` [jobs]: a fixed order, the smallest first (ties in queue
-    order). `passing`: the order of those who pass the first, BY_QUEUE: the same; then `fixed` [jobs] are the numbers of either order that
-    does not change, `key` is codes.KEY_... of either that becomes known at submission, `terms` of either that is a linear score, `columns`
-    those of the log that they name."""
+    """A scheduler and a shutdown policy as the kernel knows them. `keys` [jobs]: a fixed order, the smallest first
+    (ties in queue order). `passing`: the order of those who pass the first, BY_QUEUE: the same; then `fixed` [jobs] are
+    the numbers of either order that does not change, `key` is codes.KEY_... of either that becomes known at submission,
+    `terms` of either that is a linear score, `columns` those of the log that they name."""
 
     queueing: int = codes.EXTERNAL
     ordering: int = codes.BY_QUEUE
@@ -133,12 +135,15 @@ class Plan(Spans):
 class Options:
     """How to run. Times in seconds.
 
-    rules: "escala" or "batsched" (the reference engine's conventions). head: cores that EASY's head reserves, "lowest-id" or
-    "latest-released". depth: reservations of conservative backfilling, None: all. plan_margin_s: added to walltimes in plans, None: by
-    the rules. estimate: how long jobs are expected to run, "walltime", "runtime", "last2", a column of the workload (estimate_...), or an
-    object with `estimate(view, job)`; see `escala.estimates`. order_estimate: the same for the order of the queue, None: as estimate.
-    corrections_s: by how much the planned end of a job that outlives its estimate moves, each time; then to the end of its request.
-    until_s: time limit. start_off: all nodes off at the start. oversized: "error" or "drop" for jobs that can never run.
+    rules: "escala" or "batsched" (the reference engine's conventions). head: cores that EASY's head reserves,
+    "lowest-id" or "latest-released". depth: reservations of conservative backfilling, None: all. plan_margin_s: added
+    to walltimes in plans, None: by the rules. estimate: how long jobs are expected to run, "walltime", "runtime",
+    "last2", a column of the workload (estimate_...), or an object with `estimate(view, job)`; see `escala.estimates`.
+    order_estimate: the same for the order of the queue, None: as estimate.
+    corrections_s: by how much the planned end of a job that outlives its estimate moves, each time; then to the end of
+    its request.
+    until_s: time limit. start_off: all nodes off at the start. oversized: "error" or "drop" for jobs that can never
+    run.
     """
 
     rules: str = "escala"
@@ -167,24 +172,33 @@ class Options:
         }
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
-                raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
+                raise EscalaError(
+                    f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}"
+                )
         check_estimate(self.estimate, "estimate")
         if self.order_estimate is not None:
             check_estimate(self.order_estimate, "order_estimate")
         object.__setattr__(self, "corrections_s", check_corrections(self.corrections_s))
         if self.depth is not None and not 1 <= self.depth <= MOST_DEPTH:
-            raise EscalaError(f"option depth={self.depth} (--depth): give 1 to {MOST_DEPTH} reservations, or None for all")
+            raise EscalaError(
+                f"option depth={self.depth} (--depth): give 1 to {MOST_DEPTH} reservations, or None for all"
+            )
         for name in ("plan_margin_s", "until_s", "start_s"):
             value = getattr(self, name)
             if value is not None and (not math.isfinite(value) or abs(value) > 1e11):
-                raise EscalaError(f"option {name}={value}{FLAGS.get(name, '')}: give a finite number of seconds (at most 1e11)")
+                raise EscalaError(
+                    f"option {name}={value}{FLAGS.get(name, '')}: give a finite number of seconds (at most 1e11)"
+                )
         if self.plan_margin_s is not None and self.plan_margin_s < 0:
             raise EscalaError(f"option plan_margin_s={self.plan_margin_s} (--plan-margin): give seconds >= 0")
         if self.until_s is not None and self.until_s <= self.start_s:
-            raise EscalaError(f"option until_s={self.until_s} (--stop-at): the limit must lie behind the start ({self.start_s} s)")
+            raise EscalaError(
+                f"option until_s={self.until_s} (--stop-at): the limit must lie behind the start ({self.start_s} s)"
+            )
 
     def _check_types(self) -> None:
-        """Every option of the type that it needs; EscalaError naming the first that is not. Whole numbers and seconds become plain ones."""
+        """Every option of the type that it needs; EscalaError naming the first that is not. Whole numbers and seconds
+        become plain ones."""
         for name in ("rebuild", "start_off", "record"):
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):

@@ -1,7 +1,7 @@
 """Parquet files, read so that damage is an error and never the end of the process.
 
-Where a damaged file makes polars ask for absurd memory, it ends the whole process. Content that is not known by its hash is therefore read
-by another process first, within limits; that takes about half a second.
+Where a damaged file makes polars ask for absurd memory, it ends the whole process. Content that is not known by its
+hash is therefore read by another process first, within limits; that takes about half a second.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ def table_of(data: bytes, path: Path, known: bool = False) -> pl.DataFrame:
 
 
 def kept_beside(source: Path | io.BytesIO, path: Path) -> dict[str, Any]:
-    """What stands under `KEPT` in the file of a table, or in its content; {} where nothing does. EscalaError where it is not readable."""
+    """What stands under `KEPT` in the file of a table, or in its content; {} where nothing does. EscalaError where it
+    is not readable."""
     import polars as pl
 
     text = pl.read_parquet_metadata(source).get(KEPT, "{}")
@@ -85,7 +86,8 @@ def kept_beside(source: Path | io.BytesIO, path: Path) -> dict[str, Any]:
 
 
 def refuse_damaged(data: bytes, path: Path) -> None:
-    """EscalaError for content that ends the process that reads it. Where no other process can be started nothing is tried."""
+    """EscalaError for content that ends the process that reads it. Where no other process can be started nothing is
+    tried."""
     _try_elsewhere(path, FREE_BYTES + MOST_RATIO * len(data), data)
 
 
@@ -102,4 +104,7 @@ def _try_elsewhere(path: Path, most: int, data: bytes, rows: str = "0", *more: s
     except (OSError, ValueError):
         return
     if tried.returncode < 0 or tried.returncode == DAMAGED:
-        raise EscalaError(f"{path}: the Parquet file is damaged, or unfolds to more than {most >> 30} GB: fetch, copy or write it again")
+        raise EscalaError(
+            f"{path}: the Parquet file is damaged, or unfolds to more than {most >> 30} GB: fetch, copy or write it "
+            "again"
+        )

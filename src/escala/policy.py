@@ -24,8 +24,8 @@ LONGEST_S = 1e12
 class View:
     """What may be known at a decision. Actual runtimes are not here; see `ClairvoyantView`.
 
-    Everything is read when asked for, so that it shows the effect of the commands given so far. Answers are values and fresh arrays:
-    writing into them changes nothing, and no attribute leads to the simulation (see `escala.sealed`).
+    Everything is read when asked for, so that it shows the effect of the commands given so far. Answers are values and
+    fresh arrays: writing into them changes nothing, and no attribute leads to the simulation (see `escala.sealed`).
     """
 
     __slots__ = ("__weakref__", "_see")
@@ -50,8 +50,8 @@ class View:
 
     @property
     def waiting_work(self) -> float:
-        """Sum over the waiting jobs of cores x requested time (`QueuedJob.walltime_s`), core-seconds: kept, so that it costs the same
-        however long the queue is."""
+        """Sum over the waiting jobs of cores x requested time (`QueuedJob.walltime_s`), core-seconds: kept, so that it
+        costs the same however long the queue is."""
         return self._see("waiting_work")
 
     @property
@@ -110,15 +110,18 @@ class History(View):
 
 
 class Predictor(Protocol):
-    """An object for the options `estimate` and `order_estimate`. Each run works on a copy of it (`copy.deepcopy`), so that nothing that one
-    run has seen is known in another. Optional: `name`, and `clairvoyant` (True: it is told the future elsewhere, and is marked)."""
+    """An object for the options `estimate` and `order_estimate`. Each run works on a copy of it (`copy.deepcopy`), so
+    that nothing that one run has seen is known in another. Optional: `name`, and `clairvoyant` (True: it is told the
+    future elsewhere, and is marked)."""
 
     def estimate(self, view: History, job: QueuedJob) -> float:
-        """How long the job, just submitted, will run, s, above 0; what is beyond its request (`job.walltime_s`) counts as that."""
+        """How long the job, just submitted, will run, s, above 0; what is beyond its request (`job.walltime_s`) counts
+        as that."""
 
 
 class ClairvoyantView(View):
-    """A View that also knows actual runtimes: for oracles and bounds, never for a policy that could run on a machine."""
+    """A View that also knows actual runtimes: for oracles and bounds, never for a policy that could run on a
+    machine."""
 
     __slots__ = ("_foresee",)
 
@@ -132,9 +135,9 @@ class ClairvoyantView(View):
 
 
 class Commands:
-    """What a policy may order. Each returns True, or False where it was refused; `refusal` then says why. Nothing changes by a refused
-    command. What is no whole number (1.5, None, True) names no job and no node. EscalaError for more commands in one decision than any
-    policy needs (`escala.sealed.MOST_COMMANDS`)."""
+    """What a policy may order. Each returns True, or False where it was refused; `refusal` then says why. Nothing
+    changes by a refused command. What is no whole number (1.5, None, True) names no job and no node. EscalaError for
+    more commands in one decision than any policy needs (`escala.sealed.MOST_COMMANDS`)."""
 
     __slots__ = ("_give", "refusal")
 
@@ -152,9 +155,10 @@ class Commands:
         return self._order(calls.START, job.row if isinstance(job, QueuedJob) else job)
 
     def start_on(self, job: QueuedJob | int, node: int | Sequence[int]) -> bool:
-        """Start a waiting single-node job on this node; or any job on the nodes of a list: it takes all free cores of each, in this order,
-        until it has all of its own. Nodes that are not on are woken for it, where it may wake them. EscalaError for a list with a node that
-        has no free cores or stands in it twice, with too few cores, or with more nodes than are needed."""
+        """Start a waiting single-node job on this node; or any job on the nodes of a list: it takes all free cores of
+        each, in this order, until it has all of its own. Nodes that are not on are woken for it, where it may wake
+        them. EscalaError for a list with a node that has no free cores or stands in it twice, with too few cores, or
+        with more nodes than are needed."""
         return self._order(calls.START_ON, job.row if isinstance(job, QueuedJob) else job, node)
 
     def switch_off(self, node: int) -> bool:
@@ -182,12 +186,13 @@ class Commands:
 
 @runtime_checkable
 class Policy(Protocol):
-    """One method. Optional attributes: `name` (text for tables), `clairvoyant` (True: gets a ClairvoyantView, and is marked in every
-    table), and for shutdown policies
+    """One method. Optional attributes: `name` (text for tables), `clairvoyant` (True: gets a ClairvoyantView, and is
+    marked in every table), and for shutdown policies
     `before_scheduler` (True: decides before the scheduler), `period_s` (> 0: decides at multiples of this only, with
-    `before_scheduler`), `at_events` (True: at every other decision as well) and `beneath` (name of the kernel's shutdown policy that works
-    beneath this one, by default none). `role` ("scheduler" or "shutdown"): it is refused in the other place. They are read once, before
-    the run. Where there are several runs (`compare`), each works on a copy of the object (`copy.deepcopy`)."""
+    `before_scheduler`), `at_events` (True: at every other decision as well) and `beneath` (name of the kernel's
+    shutdown policy that works beneath this one, by default none). `role` ("scheduler" or "shutdown"): it is refused in
+    the other place. They are read once, before the run. Where there are several runs (`compare`), each works on a copy
+    of the object (`copy.deepcopy`)."""
 
     def decide(self, view: View, act: Commands) -> None:
         """Give commands for this instant; return when there are no more."""
@@ -201,7 +206,8 @@ INSIDE = (
     ("escala.envs.slots.policy", "SlotPolicy"),
     ("escala.envs.slots.team.policy", "TeamPolicy"),
 )
-"""Policies of Escala's own that decide in compiled code, on the simulation's tables: module and class. There are no others."""
+"""Policies of Escala's own that decide in compiled code, on the simulation's tables: module and class. There are no
+others."""
 NAMED = (
     ("escala.policies.rollout", "Rollout"),
     ("escala.policies.shutdown", "Inertial"),
@@ -210,16 +216,21 @@ NAMED = (
 )
 """What stands behind names of Escala's own."""
 OFFICIAL: set[str] = set()
-"""First parts of the names that Escala knows (`escala.policies.compose`): an object of another class is never called so."""
+"""First parts of the names that Escala knows (`escala.policies.compose`): an object of another class is never called
+so."""
 
 Class = TypeVar("Class", bound=type)
 
 
 def insider(policy: Class) -> Class:
-    """A class of `INSIDE`. A run calls `begin_run()` at its start, and `decide_inside(simulation, i, act)` in place of `decide`; the policy
-    keeps no reference to the simulation. Their compiled code reads what a View shows, and no more. EscalaError for any other class."""
+    """A class of `INSIDE`. A run calls `begin_run()` at its start, and `decide_inside(simulation, i, act)` in place of
+    `decide`; the policy keeps no reference to the simulation. Their compiled code reads what a View shows, and no more.
+    EscalaError for any other class."""
     if (policy.__module__, policy.__name__) not in INSIDE:
-        raise EscalaError(f"{policy.__name__} is no policy of Escala's own: write decide(view, act); `clairvoyant = True` shows runtimes")
+        raise EscalaError(
+            f"{policy.__name__} is no policy of Escala's own: write decide(view, act); `clairvoyant = True` shows "
+            "runtimes"
+        )
     policy.decide = _refuse  # type: ignore[attr-defined]
     return policy
 
@@ -233,12 +244,17 @@ def _is_of(policy: Any, classes: tuple[tuple[str, str], ...]) -> bool:
     kind = type(policy)
     if not any(getattr(sys.modules.get(module), name, None) is kind for module, name in classes):
         return False
-    methods = {name for one in kind.__mro__ for name, value in vars(one).items() if isinstance(value, types.FunctionType)}
+    methods = {
+        name for one in kind.__mro__ for name, value in vars(one).items() if isinstance(value, types.FunctionType)
+    }
     return methods.isdisjoint(vars(policy))
 
 
 def _refuse(policy: Any, view: View, act: Commands) -> None:
-    raise EscalaError(f"{name_of(policy)} decides on the simulation's own tables: give it to simulate itself, not to a policy around it")
+    raise EscalaError(
+        f"{name_of(policy)} decides on the simulation's own tables: give it to simulate itself, not to a policy "
+        "around it"
+    )
 
 
 class _Function:
@@ -250,30 +266,35 @@ class _Function:
 
 
 def as_policy(policy: Any) -> Any:
-    """The policy object behind what a user gave: an object with `decide`, one with `policy()` (an agent), or a function."""
+    """The policy object behind what a user gave: an object with `decide`, one with `policy()` (an agent), or a
+    function."""
     if hasattr(policy, "decide"):
         return policy
     if hasattr(policy, "policy"):
         return policy.policy()
     if callable(policy):
         return _Function(policy)
-    raise EscalaError(f"{policy!r} is no policy: give a name, a function of (view, act), or an object with decide(view, act)")
+    raise EscalaError(
+        f"{policy!r} is no policy: give a name, a function of (view, act), or an object with decide(view, act)"
+    )
 
 
 def name_of(policy: Any) -> str:
-    """Name for tables and manifests: the text, the attribute `name`, a function's own name, or the class; in one line. Of an object that
-    takes a name of Escala's own, with a word that it is one."""
+    """Name for tables and manifests: the text, the attribute `name`, a function's own name, or the class; in one line.
+    Of an object that takes a name of Escala's own, with a word that it is one."""
     if isinstance(policy, str):
         return plain(policy)
     name = one_line(str(getattr(policy, "name", None) or getattr(policy, "__name__", None) or type(policy).__name__))
     kind, colon, _ = name.partition(":")
-    own = INSIDE + NAMED + (("escala.policies.schedulers", "Scheduler"),) * bool(colon)  # `queue_by` names its schedulers so
+    # `queue_by` names its schedulers so
+    own = INSIDE + NAMED + (("escala.policies.schedulers", "Scheduler"),) * bool(colon)
     taken = kind.strip() in OFFICIAL and not _is_of(policy, own)
     return f"{name} (object)" if taken else name
 
 
 def counts_of(policies: Iterable[Any]) -> dict[str, int]:
-    """What policies count of their decisions (`counts`), such as those that a shield overruled; of several, all together."""
+    """What policies count of their decisions (`counts`), such as those that a shield overruled; of several, all
+    together."""
     found = Counter[str]()
     for policy in policies:
         found.update(getattr(policy, "counts", None) or {})

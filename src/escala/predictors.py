@@ -1,5 +1,5 @@
-"""Predictors: asked by a simulation how long each job will run, when it is submitted. Models (`escala.prediction`) work inside, on the
-simulation's tables; objects of a user get a view."""
+"""Predictors: asked by a simulation how long each job will run, when it is submitted. Models (`escala.prediction`) work
+inside, on the simulation's tables; objects of a user get a view."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from escala.prediction.inside import say_of, works_inside
 from escala.sealed import submitted
 
 Say = Callable[[int, int], Any]
-"""Rows first to last, submitted now -> us of each, as an iterable: the next is asked for when the one before has been told."""
+"""Rows first to last, submitted now -> us of each, as an iterable: the next is asked for when the one before has been
+told."""
 
 
 def by_model(told: Options) -> bool:
@@ -24,7 +25,8 @@ def by_model(told: Options) -> bool:
 
 
 class Predictors:
-    """Those of the simulations of a batch. Each simulation works on a copy of its predictor: what one has seen is not known in another."""
+    """Those of the simulations of a batch. Each simulation works on a copy of its predictor: what one has seen is not
+    known in another."""
 
     def __init__(self, simulation: Any) -> None:
         self._simulation = simulation
@@ -40,7 +42,11 @@ class Predictors:
         plans, order = self._begun[i]
         s, table = self._simulation.world.s[i, 0], self._simulation.table
         first, last = int(s["told"]), int(s["next_job"])
-        both = ((us, us) for us in plans(first, last)) if order is plans else zip(plans(first, last), order(first, last), strict=True)
+        both = (
+            ((us, us) for us in plans(first, last))
+            if order is plans
+            else zip(plans(first, last), order(first, last), strict=True)
+        )
         for row, (planned, ordered) in enumerate(both, first):
             calls.tell(table, i, row, int(planned), int(ordered))
 

@@ -1,8 +1,9 @@
 """The one entry for every read of a user's file: plain or gzipped, within limits, and every failure one clear line.
 
-`guarded` stands around each reader. A reader says itself what is wrong with a file, as an `EscalaError`. What it did not foresee, an
-error of a library deep inside, becomes `Unreadable`, with that error as `__cause__`: the user gets one line all the same, and the tests
-count these and want none. Errors that only our own mistakes raise (TypeError, AttributeError, AssertionError) pass through.
+`guarded` stands around each reader. A reader says itself what is wrong with a file, as an `EscalaError`. What it did
+not foresee, an error of a library deep inside, becomes `Unreadable`, with that error as `__cause__`: the user gets one
+line all the same, and the tests count these and want none. Errors that only our own mistakes raise (TypeError,
+AttributeError, AssertionError) pass through.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ HEAD_BYTES = 1 << 18  # by which a format is known
 MOST_RATIO = 30
 """How many times its own size a gzipped file may unpack to beyond `FREE_BYTES`; job logs shrink 5 to 23 times."""
 FREE_BYTES = 1 << 26
-"""What a gzipped file may unpack to whatever its size; platforms of thousands of equal nodes shrink 90 times, and are small."""
+"""What a gzipped file may unpack to whatever its size; platforms of thousands of equal nodes shrink 90 times, and are
+small."""
 
 _FOREIGN = (ValueError, ArithmeticError, LookupError, RecursionError, MemoryError, EOFError, OSError, zlib.error)
 _LIBRARIES = ("polars", "pyo3_runtime", "_pickle", "yaml", "xml")
@@ -58,7 +60,9 @@ def guarded(path: Path | str, what: str = "the file") -> Iterator[None]:
     except EscalaError as error:
         raise _naming(path, error) from error.__cause__
     except MemoryError as error:
-        raise EscalaError(f"{path}: needs more memory than there is: give a part of it, or a machine with more") from error
+        raise EscalaError(
+            f"{path}: needs more memory than there is: give a part of it, or a machine with more"
+        ) from error
     except _FOREIGN as error:
         raise _unreadable(path, what, error) from error
     except BaseException as error:
@@ -69,10 +73,11 @@ def guarded(path: Path | str, what: str = "the file") -> Iterator[None]:
 
 @contextmanager
 def own(path: Path | str, what: str, again: str) -> Iterator[None]:
-    """Around every read of what Escala itself wrote: whatever became of it since ends in an `EscalaError` that names it.
+    """Around every read of what Escala itself wrote: whatever became of it since ends in an `EscalaError` that names
+    it.
 
-    Other than in a user's file an entry that is missing or of another kind (KeyError, TypeError, AttributeError) is damage too. again: how
-    to mend it.
+    Other than in a user's file an entry that is missing or of another kind (KeyError, TypeError, AttributeError) is
+    damage too. again: how to mend it.
     """
     try:
         yield
@@ -92,7 +97,9 @@ def _naming(path: Path | str, error: EscalaError) -> EscalaError:
 
 def _unreadable(path: Path | str, what: str, error: BaseException) -> Unreadable:
     reason = one_line(str(error)[:120]) or "no reason given"
-    return Unreadable(f"{path}: cannot be read as {what} ({type(error).__name__}: {reason}): mend the file, or write it again")
+    return Unreadable(
+        f"{path}: cannot be read as {what} ({type(error).__name__}: {reason}): mend the file, or write it again"
+    )
 
 
 @contextmanager
@@ -122,15 +129,18 @@ def reading(path: Path) -> Iterator[BinaryIO]:
         except (gzip.BadGzipFile, zlib.error) as error:
             raise EscalaError(f"{path}: the gzip file is damaged ({error}): fetch or copy it again") from None
         except OSError as error:
-            raise EscalaError(f"{path}: cannot be read ({error.strerror or error}): check the disk and the path") from None
+            raise EscalaError(
+                f"{path}: cannot be read ({error.strerror or error}): check the disk and the path"
+            ) from None
 
 
 class _Unpacked:
     """The content of a gzipped file, as long as it does not grow beyond all reason.
 
-    What the file says of its own size is not asked: a file of several members says that of its last one alone, and may lie. The first
-    `CHUNK_BYTES` are given as they come; before more is, the rest is unpacked and counted, so that what is too large is refused before most
-    of it is parsed: the parsed rows take several times the memory of their text. Up to `FREE_BYTES` of the rest are kept meanwhile.
+    What the file says of its own size is not asked: a file of several members says that of its last one alone, and may
+    lie. The first `CHUNK_BYTES` are given as they come; before more is, the rest is unpacked and counted, so that what
+    is too large is refused before most of it is parsed: the parsed rows take several times the memory of their text. Up
+    to `FREE_BYTES` of the rest are kept meanwhile.
     """
 
     def __init__(self, raw: BinaryIO, path: Path, packed_bytes: int) -> None:
@@ -156,7 +166,9 @@ class _Unpacked:
 
     def _check(self, unpacked: int) -> None:
         if unpacked > self._most:
-            raise EscalaError(f"{self._path}: unpacks to more than {MOST_RATIO} times its size: unpack it yourself if you trust it")
+            raise EscalaError(
+                f"{self._path}: unpacks to more than {MOST_RATIO} times its size: unpack it yourself if you trust it"
+            )
 
     def _count(self) -> None:
         """Unpack the rest once; keep it where it is small, else begin again where reading was."""
@@ -185,7 +197,8 @@ def read_head(path: Path, size: int = HEAD_BYTES) -> bytes:
 
 
 def first_data(path: Path, comment: str) -> list[str]:
-    """The first lines that do not begin with a sign of `comment`, however many do before them: of one piece of the file."""
+    """The first lines that do not begin with a sign of `comment`, however many do before them: of one piece of the
+    file."""
     signs = tuple(comment.encode())
     with reading(path) as stream:
         rest = b""
@@ -204,22 +217,27 @@ def read_all(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """The whole content as text; a byte-order mark goes, bytes that are not UTF-8 become replacement characters (names in old logs)."""
+    """The whole content as text; a byte-order mark goes, bytes that are not UTF-8 become replacement characters (names
+    in old logs)."""
     data = read_all(path)
     refuse_nul(data, path)
     return data.decode("utf-8-sig", errors="replace")
 
 
 def refuse_nul(data: bytes, path: Path, first_line: int = 1) -> None:
-    """`EscalaError` where a text holds a byte 0, which only a damaged file does. first_line: the number of its first line."""
+    """`EscalaError` where a text holds a byte 0, which only a damaged file does. first_line: the number of its first
+    line."""
     at = data.find(b"\0")
     if at >= 0:
         line = first_line + data.count(b"\n", 0, at)
-        raise EscalaError(f"{path}, line {line}: a byte 0 in a text: the file is damaged; fetch, copy or export it again")
+        raise EscalaError(
+            f"{path}, line {line}: a byte 0 in a text: the file is damaged; fetch, copy or export it again"
+        )
 
 
 def line_breaks(data: bytes) -> bytes:
-    """The same lines, where a carriage return alone ends some of them (old Macintosh files); unchanged where none does."""
+    """The same lines, where a carriage return alone ends some of them (old Macintosh files); unchanged where none
+    does."""
     if data.count(b"\r") == data.count(b"\r\n"):
         return data
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -290,7 +308,8 @@ def json_error(error: BaseException, text: str, path: Path, first_line: int = 1)
 
 
 def characters(value: Any) -> Any:
-    """The same JSON, where halves of characters (surrogates, which no file and no terminal takes) become replacement characters."""
+    """The same JSON, where halves of characters (surrogates, which no file and no terminal takes) become replacement
+    characters."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):

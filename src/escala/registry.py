@@ -1,5 +1,5 @@
-"""Gymnasium knows the environments as soon as it and this package are imported, in either order; importing this package imports neither
-Gymnasium nor an environment.
+"""Gymnasium knows the environments as soon as it and this package are imported, in either order; importing this package
+imports neither Gymnasium nor an environment.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ ENVIRONMENTS: dict[str, Entry] = {
 
 
 POLICIES = {"agent:": "escala.loading", "shield:": "escala.loading"}
-"""How names of policies begin that stand in folders of trained agents -> the module whose `policy_named` makes them and whose
-`digests_named` hashes what decides: floors below it take such names without knowing agents."""
+"""How names of policies begin that stand in folders of trained agents -> the module whose `policy_named` makes them and
+whose `digests_named` hashes what decides: floors below it take such names without knowing agents."""
 
 
 def is_trained(name: Any) -> bool:
@@ -80,13 +80,15 @@ def register_when_imported() -> None:
 
 
 class _Waiting:
-    """Finds Gymnasium as it is found without this, until it is imported. (A finder without its base class: `importlib.abc` takes longer to
-    import than all that this package needs.)"""
+    """Finds Gymnasium as it is found without this, until it is imported. (A finder without its base class:
+    `importlib.abc` takes longer to import than all that this package needs.)"""
 
     def __init__(self) -> None:
         self._looking = False
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if name != GYMNASIUM or self._looking:
             return None
         self._looking = True

@@ -23,7 +23,19 @@ from escala.writing import SEAL, saved_folder
 FORMAT = 1
 SAVED = "simulate"  # the verb that leaves such a folder
 AGAIN = "run it again"
-JOBS = ("job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "user", "state", "nodes")
+JOBS = (
+    "job_id",
+    "submit_s",
+    "start_s",
+    "finish_s",
+    "wait_s",
+    "cores",
+    "walltime_s",
+    "runtime_s",
+    "user",
+    "state",
+    "nodes",
+)
 TOO_MANY_INTERVALS = 30_000_000  # node intervals; about 1 GB as a table
 
 
@@ -41,11 +53,12 @@ class NodeTables:
 class Result:
     """One run.
 
-    jobs: job_id, submit_s, start_s, finish_s, wait_s, cores, walltime_s, runtime_s, user, state, nodes; where the log recorded waits also
-    recorded_wait_s and queue. totals: state, seconds, joules, transitions over all nodes. manifest: everything needed to run it again.
-    There is a column joules only where every node has a power profile. `nodes` (node, from_s, to_s, state), `power` (node, state,
-    seconds, joules, transitions) and `allocations` (job_id, node, cores) are made when first asked for. decisions: one row a command of a
-    policy outside the kernel, where they were recorded.
+    jobs: job_id, submit_s, start_s, finish_s, wait_s, cores, walltime_s, runtime_s, user, state, nodes; where the log
+    recorded waits also recorded_wait_s and queue. totals: state, seconds, joules, transitions over all nodes. manifest:
+    everything needed to run it again. There is a column joules only where every node has a power profile. `nodes`
+    (node, from_s, to_s, state), `power` (node, state, seconds, joules, transitions) and `allocations` (job_id, node,
+    cores) are made when first asked for. decisions: one row a command of a policy outside the kernel, where they were
+    recorded.
     """
 
     jobs: pl.DataFrame
@@ -69,7 +82,8 @@ class Result:
 
     @cached_property
     def allocations(self) -> pl.DataFrame:
-        """job_id, node, cores, joules: how many cores each job held where, and what they drew while it ran (idle power included)."""
+        """job_id, node, cores, joules: how many cores each job held where, and what they drew while it ran (idle power
+        included)."""
         return self.node_tables.allocations()
 
     def _refuse_giants(self, table: str) -> None:
@@ -100,12 +114,22 @@ class Result:
         """Of the summary, at least those that are wanted, in less time."""
         window = self.manifest["window"]
         nodes, cores = self.manifest["n_nodes"], self.manifest["n_cores"]
-        return summarise(self.jobs, self.totals, nodes=nodes, cores=cores, start_s=window["start_s"], end_s=window["end_s"], only=only)
+        return summarise(
+            self.jobs,
+            self.totals,
+            nodes=nodes,
+            cores=cores,
+            start_s=window["start_s"],
+            end_s=window["end_s"],
+            only=only,
+        )
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write manifest.json, summary.json and Parquet tables into `folder`, at once: a killed run leaves no half-written folder.
+        """Write manifest.json, summary.json and Parquet tables into `folder`, at once: a killed run leaves no
+        half-written folder.
 
-        A folder that holds an unchanged saved Result and nothing else is replaced; any other folder that is not empty is refused.
+        A folder that holds an unchanged saved Result and nothing else is replaced; any other folder that is not empty
+        is refused.
         """
         target = Path(folder)
         with saved_folder(target, SAVED) as scratch:
@@ -142,18 +166,25 @@ class Result:
 
         manifest = read_manifest(source)
         files = signed if isinstance(signed := manifest.get("files"), dict) else {}
-        manifest = {name: value for name, value in manifest.items() if name not in SEAL}  # of that folder, not of the run
+        # of that folder, not of the run
+        manifest = {name: value for name, value in manifest.items() if name not in SEAL}
         with own(source, "run", AGAIN):
-            powered = Platform.from_spec(manifest["platform"]).has_energy  # versions before kept zeros where there were no watts
+            # versions before kept zeros where there were no watts
+            powered = Platform.from_spec(manifest["platform"]).has_energy
             left_out = list(manifest["left_out"])
         decisions = read("decisions") if (source / "decisions.parquet").exists() else None
 
         def table(name: str) -> Callable[[], pl.DataFrame]:
             def make() -> pl.DataFrame:
                 if name in left_out and "streamed" in manifest:
-                    raise EscalaError(f"{source}: a streamed run keeps no table {name!r}: simulate the log, or a part of it, in memory")
+                    raise EscalaError(
+                        f"{source}: a streamed run keeps no table {name!r}: simulate the log, or a part of it, in "
+                        "memory"
+                    )
                 if name in left_out:
-                    raise EscalaError(f"{source}: the table {name!r} was too large to keep: run it again on a shorter window")
+                    raise EscalaError(
+                        f"{source}: the table {name!r} was too large to keep: run it again on a shorter window"
+                    )
                 return read(name)
 
             return make
@@ -165,8 +196,8 @@ class Result:
         return found
 
     def export(self, form: str, folder: str | os.PathLike[str]) -> Path:
-        """Write the run as another engine's files. form: "batsim" (jobs.csv, schedule.csv, machine_states.csv, consumed_energy.csv,
-        pstate_changes.csv)."""
+        """Write the run as another engine's files. form: "batsim" (jobs.csv, schedule.csv, machine_states.csv,
+        consumed_energy.csv, pstate_changes.csv)."""
         if form != "batsim":
             raise EscalaError(f"unknown export {form!r}: use 'batsim'")
         from escala.export.batsim import export
@@ -190,13 +221,17 @@ def _check_whole(found: Result) -> None:
     found.jobs.select(JOBS)
     found.totals.select("state", "seconds")
     found.summary()
-    words = [found.manifest[name] for name in ("scheduler", "shutdown")] + [found.manifest["workload"]["name"], found.knows]
+    words = [found.manifest[name] for name in ("scheduler", "shutdown")] + [
+        found.manifest["workload"]["name"],
+        found.knows,
+    ]
     if not all(isinstance(word, str) for word in words) or not isinstance(found.manifest["options"], dict):
         raise TypeError("names or options of another kind")
 
 
 def without_places(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A manifest to be shared: the name of the log's file in place of its path, which tells a reader of a page about somebody's machine."""
+    """A manifest to be shared: the name of the log's file in place of its path, which tells a reader of a page about
+    somebody's machine."""
     workload = manifest.get("workload")
     if not isinstance(workload, dict) or "path" not in (how := workload.get("read_as") or {}):
         return manifest
@@ -209,16 +244,23 @@ def _no_run(folder: Path, manifest: dict[str, Any]) -> EscalaError:
     verb, runs = manifest.get("verb"), manifest.get("runs")
     if not isinstance(verb, str) or verb == SAVED:
         found = manifest.get("format")
-        return EscalaError(f"{folder / 'manifest.json'}: format {found!r} is not {FORMAT}: run it again with this version of Escala")
+        return EscalaError(
+            f"{folder / 'manifest.json'}: format {found!r} is not {FORMAT}: run it again with this version of Escala"
+        )
     inside = runs[0] if isinstance(runs, list) and runs and isinstance(runs[0], str) else None
     advice = (
-        "give a folder written by simulate --out" if inside is None else f"give the folders of its runs, such as {quoted(inside)} in it"
+        "give a folder written by simulate --out"
+        if inside is None
+        else f"give the folders of its runs, such as {quoted(inside)} in it"
     )
     return EscalaError(f"{folder}: was written by escala {one_line(verb)[:40]}, and is not one run: {advice}")
 
 
 def _unreadable(folder: Path, error: Exception) -> EscalaError:
-    return EscalaError(f"{folder} holds no readable Escala result ({str(error).splitlines()[0]}): give a folder written by simulate --out")
+    return EscalaError(
+        f"{folder} holds no readable Escala result ({str(error).splitlines()[0]}): give a folder written by simulate "
+        "--out"
+    )
 
 
 def _finite(summary: dict[str, float | int]) -> dict[str, float | int | None]:

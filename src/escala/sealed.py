@@ -1,11 +1,12 @@
 """What a policy may see and do, as two functions from which nothing leads back to the simulation.
 
-A `View` and `Commands` hold one *sealed* function each. It answers a closed list of questions, with copies, and takes a closed list of
-commands. No attribute of a sealed function (`__closure__`, `__self__`, `__wrapped__`, `__dict__`, ...) leads to what it works on: C code
-holds that, and shows it to the garbage collector alone.
+A `View` and `Commands` hold one *sealed* function each. It answers a closed list of questions, with copies, and takes a
+closed list of commands. No attribute of a sealed function (`__closure__`, `__self__`, `__wrapped__`, `__dict__`, ...)
+leads to what it works on: C code holds that, and shows it to the garbage collector alone.
 
-What this is not: a jail. Code in the same process may read the stack (`sys._getframe`, the frames of a traceback), ask the garbage
-collector, or read memory (`ctypes`), and Python has no means against that. Every result is therefore checked against its workload too.
+What this is not: a jail. Code in the same process may read the stack (`sys._getframe`, the frames of a traceback), ask
+the garbage collector, or read memory (`ctypes`), and Python has no means against that. Every result is therefore
+checked against its workload too.
 """
 
 from __future__ import annotations
@@ -63,11 +64,13 @@ class RunningJob(NamedTuple):
     user: int
     walltime_s: float
     start_s: float | None  # None: it waits for its nodes to be on
-    nodes: tuple[tuple[int, int, int], ...]  # (first node, last node, cores on each), in the order in which they were taken
+    # (first node, last node, cores on each), in the order in which they were taken
+    nodes: tuple[tuple[int, int, int], ...]
 
 
 class Command(NamedTuple):
-    """A command that was given: when (us), its kind and arguments (see `escala.kernel.calls`), and why it was refused, if it was."""
+    """A command that was given: when (us), its kind and arguments (see `escala.kernel.calls`), and why it was refused,
+    if it was."""
 
     time_us: int
     kind: int
@@ -100,7 +103,9 @@ def _queued(w: Any, i: int, rows: list[int]) -> list[QueuedJob]:
     demands = map(tuple, w.demand[i, at].tolist()) if w.demand.shape[1] else [()] * len(rows)
     return [
         QueuedJob(row, cores, walltime / SECOND, submit / SECOND, (now - submit) / SECOND, user, single == 1, demand)
-        for row, (submit, _, walltime, cores, _, _, single, user), demand in zip(rows, w.job[i, at].tolist(), demands, strict=True)
+        for row, (submit, _, walltime, cores, _, _, single, user), demand in zip(
+            rows, w.job[i, at].tolist(), demands, strict=True
+        )
     ]
 
 
@@ -113,7 +118,15 @@ def _running(w: Any, i: int, table: Any) -> list[RunningJob]:
     run = w.run[i, at]
     columns = (w.job[i, at].tolist(), run["plan"].tolist(), run["start"].tolist(), _held(table, i, at))
     found = [
-        RunningJob(row, cores, plan / SECOND, user, walltime / SECOND, None if start == codes.NONE else start / SECOND, tuple(nodes))
+        RunningJob(
+            row,
+            cores,
+            plan / SECOND,
+            user,
+            walltime / SECOND,
+            None if start == codes.NONE else start / SECOND,
+            tuple(nodes),
+        )
         for row, (_, _, walltime, cores, _, _, _, user), plan, start, nodes in zip(rows, *columns, strict=True)
     ]
     return sorted(found, key=lambda job: (job.planned_end_s, job.row))
@@ -181,7 +194,9 @@ def eyes(simulation: Any, i: int) -> Callable[[str], Any]:
     """The sealed function behind a View: answers QUESTIONS, and RUNNING."""
 
     def answer(what: str) -> Any:
-        found = _running(simulation.world, i, simulation.table) if what == RUNNING else QUESTIONS[what](simulation.world, i)
+        found = (
+            _running(simulation.world, i, simulation.table) if what == RUNNING else QUESTIONS[what](simulation.world, i)
+        )
         if simulation.numbers is None or what not in (RUNNING, "queue"):
             return found
         return [job._replace(row=simulation.numbers.item(job.row)) for job in found]
@@ -198,8 +213,19 @@ def _ended(w: Any, i: int, first: int) -> list[EndedJob]:
     at = w.past[i, max(int(first), 0) : w.s["n_ended"].item(i)]
     job, start = w.job[i, at], w.run["start"][i, at]
     limit = w.forecast["limit"][i, at]
-    numbers = (at, job["cores"], job["user"], job["submit"] / SECOND, start / SECOND, job["runtime"] / SECOND, limit / SECOND)
-    return [EndedJob(*row) for row in zip(*(column.tolist() for column in numbers), (job["killed"] == 1).tolist(), strict=True)]
+    numbers = (
+        at,
+        job["cores"],
+        job["user"],
+        job["submit"] / SECOND,
+        start / SECOND,
+        job["runtime"] / SECOND,
+        limit / SECOND,
+    )
+    return [
+        EndedJob(*row)
+        for row in zip(*(column.tolist() for column in numbers), (job["killed"] == 1).tolist(), strict=True)
+    ]
 
 
 def submitted(simulation: Any, i: int, row: int) -> QueuedJob:
@@ -225,14 +251,15 @@ class Budget:
 
 
 def hands(simulation: Any, i: int, budget: Budget, log: list[Command] | None) -> Callable[[int, Any, Any], int]:
-    """The sealed function behind Commands: (kind, a, b) -> refusal code. EscalaError beyond the budget of a decision."""
+    """The sealed function behind Commands: (kind, a, b) -> refusal code. EscalaError beyond the budget of a
+    decision."""
 
     def order(kind: int, a: Any, b: Any) -> int:
         budget.given += 1
         if budget.given > budget.limit:
             raise EscalaError(
-                f"the policy gives more than {budget.limit:,} commands in one decision, at {simulation.world.s['now'].item(i) / SECOND} s: "
-                "return from decide when there is nothing more to do"
+                f"the policy gives more than {budget.limit:,} commands in one decision, at "
+                f"{simulation.world.s['now'].item(i) / SECOND} s: return from decide when there is nothing more to do"
             )
         several = kind == calls.START_ON and isinstance(b, list | tuple | np.ndarray) and len(b) > 0
         one, other = _whole(a), _whole(b[0] if several else b)
@@ -268,12 +295,16 @@ def _start_at(simulation: Any, i: int, row: int, nodes: list[int | None]) -> int
         raise EscalaError(f"start_on: node {twice[0]} is named twice: name each node once")
     code, found = calls.start_at(simulation.table, i, row, np.array(known, np.int64))
     if code == codes.REFUSED_NO_NODE:
-        raise EscalaError(f"start_on: node {found} has no cores for job {row} now: name nodes with free cores (View.free_cores)")
+        raise EscalaError(
+            f"start_on: node {found} has no cores for job {row} now: name nodes with free cores (View.free_cores)"
+        )
     cores = simulation.world.job["cores"].item(i, row) if code in (codes.REFUSED_TOO_FEW, codes.REFUSED_TOO_MANY) else 0
     if code == codes.REFUSED_TOO_FEW:
         raise EscalaError(f"start_on: the nodes named have {found} free cores, and job {row} needs {cores}: name more")
     if code == codes.REFUSED_TOO_MANY:
-        raise EscalaError(f"start_on: job {row} has all of its {cores} cores from the first {found} of the nodes named: name no more")
+        raise EscalaError(
+            f"start_on: job {row} has all of its {cores} cores from the first {found} of the nodes named: name no more"
+        )
     return int(code)
 
 

@@ -31,6 +31,8 @@ from escala.workload import Workload
 
 CHUNKS_PER_JOB = 8  # room for recorded allocations to begin with, where there are so many nodes; it grows
 STATES = pl.Series(["QUEUED", "QUEUED", "QUEUED", "RUNNING", "COMPLETED", "KILLED"])  # by the kernel's codes
+FIRST = ("job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "user", "state")
+"""Columns of the table of jobs that come first; behind them the nodes."""
 LONGEST_S = 1e12  # spans beyond are endless
 MOST_UNITS = 2**31 - 1  # of a further resource kind on a node
 INSTANTS_PER_JOB = 64  # guard: a run needs a few instants a job, its switches and its timers
@@ -39,11 +41,15 @@ INSTANTS_PER_JOB = 64  # guard: a run needs a few instants a job, its switches a
 class Simulation:
     """A batch of simulations on one platform: workloads + plan + options -> arrays; advance, command, result.
 
-    workloads: one, or one for each simulation of the batch. The kernel's tables are `world`; see `escala.kernel.state`. numbers: by row,
-    the number by which a View and Commands know a job; None: the row itself."""
+    workloads: one, or one for each simulation of the batch. The kernel's tables are `world`; see `escala.kernel.state`.
+    numbers: by row, the number by which a View and Commands know a job; None: the row itself."""
 
     def __init__(
-        self, workloads: Workload | Sequence[Workload], platform: Platform, plan: Plan | Sequence[Plan], options: Options | None = None
+        self,
+        workloads: Workload | Sequence[Workload],
+        platform: Platform,
+        plan: Plan | Sequence[Plan],
+        options: Options | None = None,
     ) -> None:
         self.workloads = [workloads] if isinstance(workloads, Workload) else list(workloads)
         self.platform, self.options = platform, options or Options()
@@ -83,8 +89,8 @@ class Simulation:
         for kind in kinds:
             if p.resources[kind].max() > MOST_UNITS:
                 raise EscalaError(
-                    f"platform {p.name!r} has {p.resources[kind].max()} of {kind!r} on a node; at most {MOST_UNITS} are possible: "
-                    "count it in larger units, and what jobs demand of it too"
+                    f"platform {p.name!r} has {p.resources[kind].max()} of {kind!r} on a node; at most {MOST_UNITS} "
+                    "are possible: count it in larger units, and what jobs demand of it too"
                 )
         single = any(bool(w.jobs["single_node"].any()) for w in self.workloads)
         self.plain = not single and not kinds
@@ -93,22 +99,21 @@ class Simulation:
         ordered = any(plan.queueing == codes.CONSERVATIVE and plan.ordering != codes.BY_QUEUE for plan in plans)
         if ordered and self.options.depth is not None and not self.options.rebuild:
             raise EscalaError(
-                f"option depth={self.options.depth} (--depth): conservative backfilling in another order than that of submission gives "
-                "reservations to the first jobs only where all are planned anew: give rebuild=True (--rebuild) too"
+                f"option depth={self.options.depth} (--depth): conservative backfilling in another order than that of "
+                "submission gives reservations to the first jobs only where all are planned anew: give rebuild=True "
+                "(--rebuild) too"
             )
         if conservative and not self.plain:
             raise EscalaError(
-                "conservative backfilling plans cores of any nodes; it cannot plan single-node jobs or further resource kinds: use easy"
+                "conservative backfilling plans cores of any nodes; it cannot plan single-node jobs or further "
+                "resource kinds: use easy"
             )
+        by_tree = {codes.EASY, codes.EASY_PRIORITY, codes.EASY_FAST}
         sizes = Sizes(
-            jobs,
-            p.n_nodes,
-            p.total_cores,
-            len(kinds),
-            len(p.profiles),
+            *(jobs, p.n_nodes, p.total_cores, len(kinds), len(p.profiles)),
             ranks=max((jobs * (1 + plan.has_front) for plan in plans if plan.keys is not None), default=0),
-            searched=bool(queueings & {codes.EASY, codes.EASY_PRIORITY, codes.EASY_FAST, codes.GREEDY, codes.STRICT}),
-            planned=bool(queueings & {codes.EASY, codes.EASY_PRIORITY, codes.EASY_FAST, codes.CONSERVATIVE, codes.EXTERNAL}),
+            searched=bool(queueings & (by_tree | {codes.GREEDY, codes.STRICT})),
+            planned=bool(queueings & (by_tree | {codes.CONSERVATIVE, codes.EXTERNAL})),
             agenda=conservative,
             multi=not self.plain,
             chunks=min(CHUNKS_PER_JOB, p.n_nodes) * jobs if self.options.record else 0,
@@ -151,9 +156,11 @@ class Simulation:
         opts, told, o, n_jobs = self.options, self.told[i], self.world.o[i, 0], len(self.admitted[i].rows)
         strict = plan.queueing == codes.STRICT
         can_switch = any(self.platform.profiles[k].can_switch for k in set(self.platform.profile_of.tolist()))
-        asked = plan.period_s > 0 or plan.queueing == codes.EXTERNAL or plan.shutdown == codes.POWER_EXTERNAL  # `run` counts decisions
+        # `run` counts decisions
+        asked = plan.period_s > 0 or plan.queueing == codes.EXTERNAL or plan.shutdown == codes.POWER_EXTERNAL
         switching = can_switch and (plan.shutdown != codes.NEVER or opts.start_off or plan.queueing == codes.EXTERNAL)
-        by_count = opts.head == "latest-released" or plan.queueing == codes.EASY_FAST or self.platform.n_nodes == 1  # a pool has no ids
+        # a pool has no ids
+        by_count = opts.head == "latest-released" or plan.queueing == codes.EASY_FAST or self.platform.n_nodes == 1
         values = {
             "n_jobs": n_jobs,
             "n_ranks": n_jobs * (1 + plan.has_front),
@@ -175,7 +182,8 @@ class Simulation:
             "until_us": int(microseconds(opts.until_s)) if opts.until_s is not None else codes.NEVER_US,
             "limited": opts.until_s is not None,
             "record": opts.record,
-            "max_instants": 1_000_000 + (INSTANTS_PER_JOB + len(opts.corrections_s)) * (n_jobs + 1) * (1_000_000 if asked else 4),
+            "max_instants": 1_000_000
+            + (INSTANTS_PER_JOB + len(opts.corrections_s)) * (n_jobs + 1) * (1_000_000 if asked else 4),
             "pause_before": plan.pause_before,
             "plain": self.plain,
             "given": switching and not strict,
@@ -197,7 +205,9 @@ class Simulation:
         job["submit"], job["runtime"] = admitted.submit_us, admitted.runtime_us
         job["walltime"], job["killed"] = admitted.walltime_us, admitted.killed
         # From here on the kernel's copy is the only one: 24 MB less for a million jobs.
-        self.admitted[i] = replace(admitted, submit_us=job["submit"], runtime_us=job["runtime"], walltime_us=job["walltime"])
+        self.admitted[i] = replace(
+            admitted, submit_us=job["submit"], runtime_us=job["runtime"], walltime_us=job["walltime"]
+        )
         job["cores"] = jobs["cores"].to_numpy()[admitted.rows]
         job["load"] = jobs["load"].to_numpy()[admitted.rows]
         job["single"] = jobs["single_node"].to_numpy()[admitted.rows]
@@ -205,7 +215,9 @@ class Simulation:
         w.steps[i] = microseconds(self.options.corrections_s)
         if w.forecast.shape[1] > 0:
             told = self.told[i]
-            w.forecast[i, :n]["limit"] = admitted.walltime_us if told.estimate == RUNTIME else lengths_us(WALLTIME, jobs)[admitted.rows]
+            w.forecast[i, :n]["limit"] = (
+                admitted.walltime_us if told.estimate == RUNTIME else lengths_us(WALLTIME, jobs)[admitted.rows]
+            )
             w.forecast[i, :n]["order"] = lengths_us(told.ordered_by, jobs)[admitted.rows]
         for k, kind in enumerate(self.kinds):
             if f"demand_{kind}" in jobs.columns:
@@ -213,8 +225,8 @@ class Simulation:
         fill_orders(w, i, plan, admitted.rows, n, self.platform.total_cores)
 
     def advance(self, i: int = 0, until_s: float | None = None) -> int:
-        """Run simulation i until it stops; a stop code of `escala.kernel.codes`. With `until_s` also once everything up to then has
-        happened (NONE)."""
+        """Run simulation i until it stops; a stop code of `escala.kernel.codes`. With `until_s` also once everything up
+        to then has happened (NONE)."""
         until = codes.NEVER_US if until_s is None else int(microseconds(until_s))
         while True:
             stop = int(self.drivers[i](self.table, i, until))
@@ -263,11 +275,18 @@ class Simulation:
             self.grow(i)
 
     def _check(self, i: int) -> None:
-        """EscalaError unless the kernel's jobs are still those of the workload, and none started before its submission."""
+        """EscalaError unless the kernel's jobs are still those of the workload, and none started before its
+        submission."""
         admitted, workload, n = self.admitted[i], self.workloads[i], len(self.admitted[i].rows)
         job, run = self.world.job[i, :n], self.world.run[i, :n]
         same = {
-            **dict(zip(("submit", "runtime", "walltime", "killed"), times_of(workload.jobs, admitted.rows, self.told[i]), strict=True)),
+            **dict(
+                zip(
+                    ("submit", "runtime", "walltime", "killed"),
+                    times_of(workload.jobs, admitted.rows, self.told[i]),
+                    strict=True,
+                )
+            ),
             "cores": workload.jobs["cores"].to_numpy()[admitted.rows],
         }
         if self.told[i].ways[0] != codes.BEFOREHAND:  # found at submission; at most the request
@@ -282,7 +301,9 @@ class Simulation:
 
     def _falsified(self, i: int, row: int, what: str) -> EscalaError:
         ident = self.workloads[i].jobs["job_id"][int(self.admitted[i].rows[row])]
-        return EscalaError(f"workload {self.workloads[i].name!r}: job {ident!r} {what}: a policy has changed the simulation; no result")
+        return EscalaError(
+            f"workload {self.workloads[i].name!r}: job {ident!r} {what}: a policy has changed the simulation; no result"
+        )
 
     def result(self, i: int = 0, manifest: dict[str, Any] | None = None) -> Result:
         """The tables of simulation i, as it stands. EscalaError where somebody has changed its jobs."""
@@ -292,15 +313,8 @@ class Simulation:
         about = {
             "format": FORMAT,
             "escala": _version(),
-            "workload": {
-                "name": log.name,
-                "source": log.source,
-                "jobs": len(log),
-                "cleaning": log.cleaning,
-                "ignored": log.ignored,
-                "read_as": log.read_as,
-                "sha256": log.digest(),
-            },
+            "workload": {"name": log.name, "source": log.source, "jobs": len(log), "cleaning": log.cleaning}
+            | {"ignored": log.ignored, "read_as": log.read_as, "sha256": log.digest()},
             "platform": self.platform.spec(),
             "n_nodes": self.platform.n_nodes,
             "n_cores": self.platform.total_cores,
@@ -316,7 +330,9 @@ class Simulation:
         if self.options.until_s is not None:
             return int(microseconds(self.options.start_s)), int(self.world.s[i, 0]["now"])
         submits = self.admitted[i].submit_us
-        return (int(submits[0]), max(int(self.world.s[i, 0]["last_finish"]), int(submits[0]))) if len(submits) else (0, 0)
+        return (
+            (int(submits[0]), max(int(self.world.s[i, 0]["last_finish"]), int(submits[0]))) if len(submits) else (0, 0)
+        )
 
     def _job_table(self, i: int, nodes: pl.Series) -> pl.DataFrame:
         """The jobs in the order of the workload; times that did not happen are null."""
@@ -334,7 +350,9 @@ class Simulation:
             "nodes": nodes,
         }
         if self.told[i].moves:  # else it is the request, or the run time
-            table["estimate_s"] = _seconds(self.world.job[i, : len(admitted.rows)]["walltime"].copy(), state != codes.PENDING)
+            table["estimate_s"] = _seconds(
+                self.world.job[i, : len(admitted.rows)]["walltime"].copy(), state != codes.PENDING
+            )
         if len(admitted.rejected):
             runtime = jobs["runtime_s"][admitted.rejected].cast(pl.Float64)
             left = pl.DataFrame({"runtime_s": runtime}).with_columns(state=pl.lit("REJECTED"), nodes=pl.lit(""))
@@ -348,9 +366,8 @@ class Simulation:
         own: dict[str, pl.Series] = {name: jobs[name] for name in given if name in jobs.columns}
         if jobs["wait_s"].null_count() < len(jobs):
             own |= {"recorded_wait_s": jobs["wait_s"], "queue": jobs["queue"]}
-        columns = ["job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "user", "state", "nodes"]
         both = {**own, **table}
-        return pl.DataFrame([both[name].alias(name) for name in dict.fromkeys((*columns, *own, *table))])
+        return pl.DataFrame([both[name].alias(name) for name in dict.fromkeys((*FIRST, "nodes", *own, *table))])
 
 
 @functools.cache

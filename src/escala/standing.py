@@ -1,4 +1,5 @@
-"""How a simulation stands between two instants, as plain arrays: what another one goes on from (`escala.kernel.resume`)."""
+"""How a simulation stands between two instants, as plain arrays: what another one goes on from
+(`escala.kernel.resume`)."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ ENDED = (codes.PENDING, codes.COMPLETED, codes.KILLED)
 
 
 class Standing(NamedTuple):
-    """Times in us. rows: the kernel's rows of the jobs that live; jobs: JOBS of these, numbered from 0, but for what the log says of them;
+    """Times in us. rows: the kernel's rows of the jobs that live; jobs: JOBS of these, numbered from 0, but for what
+    the log says of them;
     nodes: NODES; placed: PLACED, what they hold."""
 
     rows: Any

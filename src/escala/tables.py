@@ -53,8 +53,8 @@ def node_texts(chunks: Array, jobs: int) -> pl.Series:
 
 
 def totals_of(world: World, i: int, platform: Platform, window: tuple[int, int]) -> pl.DataFrame:
-    """state, seconds, joules (where every node has watts), transitions over all nodes within the window (us), as the kernel counts
-    them."""
+    """state, seconds, joules (where every node has watts), transitions over all nodes within the window (us), as the
+    kernel counts them."""
     ledger = world.ledger[i]
     seconds = np.zeros(5)
     joules = np.zeros(5)
@@ -106,15 +106,17 @@ class NodeHistory:
         return row[which], low[which] + offset, per[which]
 
     def allocations(self) -> pl.DataFrame:
-        """job_id, node, cores and, where every node has watts, joules: what these cores drew while the job ran, idle power included,
-        within the window."""
+        """job_id, node, cores and, where every node has watts, joules: what these cores drew while the job ran, idle
+        power included, within the window."""
         row, node, cores = self._by_node()
         ids = self.job_ids[self.rows[row]] if len(row) else pl.Series([], dtype=pl.String)
         if not self.platform.has_energy:
             return pl.DataFrame({"job_id": ids, "node": node, "cores": cores})
         start = self.start[row]
         seconds = (np.minimum(start + self.runtime[row], self.window[1]) - start).clip(0) / SECOND
-        watts = np.array([[p.idle_w, p.computing_w - p.idle_w] for p in self.platform.profiles])[self.platform.profile_of[node]]
+        watts = np.array([[p.idle_w, p.computing_w - p.idle_w] for p in self.platform.profiles])[
+            self.platform.profile_of[node]
+        ]
         joules = (watts[:, 0] + watts[:, 1] * self.load[row]) * seconds * cores / self.platform.cores[node]
         return pl.DataFrame({"job_id": ids, "node": node, "cores": cores, "joules": joules})
 
@@ -131,7 +133,9 @@ class NodeHistory:
         kinds = np.concatenate([np.full(len(off), -1), np.arange(len(log)), np.full(2 * size, len(log))])
         busy = np.concatenate([np.zeros(len(off) + len(log), np.int64), -per, per])
         change = np.concatenate([np.zeros(len(off) + len(log)), -share, share])
-        power = np.concatenate([np.full(len(off), codes.OFF), log["state"].astype(np.int64), np.full(2 * size, codes.NONE)])
+        power = np.concatenate(
+            [np.full(len(off), codes.OFF), log["state"].astype(np.int64), np.full(2 * size, codes.NONE)]
+        )
         order = np.lexsort((kinds, times, nodes))
         first = np.searchsorted(nodes[order], np.arange(self.platform.n_nodes + 1))
         out = np.empty((4, len(order) + self.platform.n_nodes), np.int64)
@@ -160,17 +164,28 @@ class NodeHistory:
         cell = out[0] * 5 + out[3]
         seconds = np.bincount(cell, (out[2] - out[1]).astype(float), minlength=5 * nodes).reshape(nodes, 5) / SECOND
         loads = np.bincount(out[0], load * (out[3] == codes.COMPUTING), minlength=nodes) / SECOND
-        watts = np.array([[p.idle_w, p.idle_w, p.off_w, p.switching_off_w, p.switching_on_w] for p in self.platform.profiles])[
-            self.platform.profile_of
-        ]
+        watts = np.array(
+            [[p.idle_w, p.idle_w, p.off_w, p.switching_off_w, p.switching_on_w] for p in self.platform.profiles]
+        )[self.platform.profile_of]
         joules = seconds * watts
         extra = np.array([p.computing_w - p.idle_w for p in self.platform.profiles])[self.platform.profile_of]
         joules[:, codes.COMPUTING] += loads * extra
         transitions = np.zeros((nodes, 5), np.int64)
-        for state, column in ((codes.SWITCHING_OFF, codes.IS_SWITCHING_OFF), (codes.SWITCHING_ON, codes.IS_SWITCHING_ON)):
-            inside = (self.log["state"] == state) & (self.log["time"] >= self.window[0]) & (self.log["time"] < self.window[1])
+        for state, column in (
+            (codes.SWITCHING_OFF, codes.IS_SWITCHING_OFF),
+            (codes.SWITCHING_ON, codes.IS_SWITCHING_ON),
+        ):
+            inside = (
+                (self.log["state"] == state)
+                & (self.log["time"] >= self.window[0])
+                & (self.log["time"] < self.window[1])
+            )
             np.add.at(transitions[:, column], self.log["node"][inside], 1)
-        table = {"node": np.repeat(np.arange(nodes), 5), "state": pl.Series(codes.LEDGER_STATES * nodes), "seconds": seconds.ravel()}
+        table = {
+            "node": np.repeat(np.arange(nodes), 5),
+            "state": pl.Series(codes.LEDGER_STATES * nodes),
+            "seconds": seconds.ravel(),
+        }
         drawn = {"joules": joules.ravel()} if self.platform.has_energy else {}
         return pl.DataFrame({**table, **drawn, "transitions": transitions.ravel()})
 
@@ -180,5 +195,20 @@ def history_of(
 ) -> NodeHistory:
     """What the nodes of simulation i of the kernel's world did."""
     n = int(world.o[i, 0]["n_jobs"])
-    start, runtime, load = world.run[i, :n]["start"].copy(), world.job[i, :n]["runtime"].copy(), world.job[i, :n]["load"].copy()
-    return NodeHistory(platform, job_ids, rows, window, chunks_of(world, i), start, runtime, load, switches_of(world, i).copy(), start_off)
+    start, runtime, load = (
+        world.run[i, :n]["start"].copy(),
+        world.job[i, :n]["runtime"].copy(),
+        world.job[i, :n]["load"].copy(),
+    )
+    return NodeHistory(
+        platform,
+        job_ids,
+        rows,
+        window,
+        chunks_of(world, i),
+        start,
+        runtime,
+        load,
+        switches_of(world, i).copy(),
+        start_off,
+    )

@@ -1,8 +1,9 @@
-"""All attacks in turn, and the table of docs/reliability.md: `python -m tests.attacks [--write] [--kills N] [--mutations N]`.
+"""All attacks in turn, and the table of docs/reliability.md: `python -m tests.attacks [--write] [--kills N]
+[--mutations N]`.
 
-Each attack is a command of its own that prints one JSON object. `--from DIR` reads what earlier runs printed (every *.json below it) in
-place of running; what is not there stays as it is kept. `--write` keeps the answers in docs/reliability.json and puts the table made of
-them into the page. Exit code 1 where something did not hold.
+Each attack is a command of its own that prints one JSON object. `--from DIR` reads what earlier runs printed (every
+*.json below it) in place of running; what is not there stays as it is kept. `--write` keeps the answers in
+docs/reliability.json and puts the table made of them into the page. Exit code 1 where something did not hold.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ Answer = dict[str, Any]
 
 
 def kills(told: list[Answer]) -> Answer | None:
-    """What is kept of runs of `tests.attacks.kills`: {tried, held, by {verb and target: tried}, failed}. None: none ran."""
+    """What is kept of runs of `tests.attacks.kills`: {tried, held, by {verb and target: tried}, failed}. None: none
+    ran."""
     found = [one for one in told if "kills" in one]
     return _together([(one["kills"], one["held"], one["tried"], one["failed"]) for one in found])
 
@@ -47,11 +49,16 @@ def _together(runs: list[tuple[int, int, dict[str, int], list[Any]]]) -> Answer 
         by.update(counts)
     failed = [failure for *_, failures in runs for failure in failures]
     tried, held = sum(run[0] for run in runs), sum(run[1] for run in runs)
-    return {"tried": tried, "held": held, "by": dict(sorted(by.items())), "failed": failed[:MOST_FAILURES]} if runs else None
+    return (
+        {"tried": tried, "held": held, "by": dict(sorted(by.items())), "failed": failed[:MOST_FAILURES]}
+        if runs
+        else None
+    )
 
 
 def future(told: list[Answer]) -> Answer | None:
-    """What is kept of the last run of `tests.attacks.future`: {tried, held, failed, objects looked at, what is not tried}."""
+    """What is kept of the last run of `tests.attacks.future`: {tried, held, failed, objects looked at, what is not
+    tried}."""
     found = [one for one in told if one.get("attack") == "future"]
     if not found:
         return None
@@ -61,8 +68,8 @@ def future(told: list[Answer]) -> Answer | None:
 
 
 def mutants(told: list[Answer]) -> Answer | None:
-    """What is kept of `tests.attacks.mutants`, run whole or by areas: {area: {planted, of, survivors}}. A bug that is not of `BUGS` any
-    more does not count."""
+    """What is kept of `tests.attacks.mutants`, run whole or by areas: {area: {planted, of, survivors}}. A bug that is
+    not of `BUGS` any more does not count."""
     noticed = {name: seen for one in told if "noticed" in one for name, seen in one["noticed"].items()}
     if not noticed:
         return None
@@ -70,7 +77,11 @@ def mutants(told: list[Answer]) -> Answer | None:
     for area in AREAS:
         names = list(dict.fromkeys(bug.name for bug in BUGS if bug.area == area))
         done = [name for name in names if name in noticed]
-        areas[area] = {"planted": len(done), "of": len(names), "survivors": [name for name in done if not noticed[name]]}
+        areas[area] = {
+            "planted": len(done),
+            "of": len(names),
+            "survivors": [name for name in done if not noticed[name]],
+        }
     return areas
 
 
@@ -79,7 +90,8 @@ SURVIVORS_MOST = 3
 
 
 def gathered(told: list[Answer], before: Answer) -> Answer:
-    """The answers to keep: those told, and those kept before for attacks, and areas of planted bugs, that nobody ran."""
+    """The answers to keep: those told, and those kept before for attacks, and areas of planted bugs, that nobody
+    ran."""
     answers = {name: keep(told) or before.get(name) for name, keep in ATTACKS.items()}
     kept = before.get("mutants") or {}
     answers["mutants"] = answers["mutants"] and {
@@ -98,7 +110,11 @@ def table(answers: Answer) -> str:
     rows = ["| attack | tried | held | what did not hold |", "|---|---|---|---|"]
     for name, words in what.items():
         one = answers.get(name)
-        rows.append(f"| {words} | {NOT_RUN} | | |" if one is None else _row(words + _kinds(one), one["tried"], one["held"], one["failed"]))
+        rows.append(
+            f"| {words} | {NOT_RUN} | | |"
+            if one is None
+            else _row(words + _kinds(one), one["tried"], one["held"], one["failed"])
+        )
     areas = answers.get("mutants")
     if areas is None:
         return "\n".join([*rows, f"| a bug planted in the program | {NOT_RUN} | | |"])
@@ -132,13 +148,18 @@ def _line(failure: Any) -> str:
 
 def broken(answers: Answer) -> list[str]:
     """The attacks that were run and did not hold: of the planted bugs at most three may survive."""
-    wrong = [name for name in ("kills", "mutations", "future") if answers.get(name) and answers[name]["held"] < answers[name]["tried"]]
+    wrong = [
+        name
+        for name in ("kills", "mutations", "future")
+        if answers.get(name) and answers[name]["held"] < answers[name]["tried"]
+    ]
     survivors = sum(len(one["survivors"]) for one in (answers.get("mutants") or {}).values())
     return wrong + ["mutants"] * (survivors > SURVIVORS_MOST)
 
 
 def run(name: str, arguments: list[str]) -> Answer | None:
-    """What one attack prints; None, with a line, where this version has no such attack or it ended without an answer."""
+    """What one attack prints; None, with a line, where this version has no such attack or it ended without an
+    answer."""
     if find_spec(f"tests.attacks.{name}") is None:
         print(f"{name}: not there", file=sys.stderr)
         return None
@@ -160,10 +181,14 @@ def page_with(block: str, text: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.attacks", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="keep the answers, and put the table into docs/reliability.md")
+    parser.add_argument(
+        "--write", action="store_true", help="keep the answers, and put the table into docs/reliability.md"
+    )
     parser.add_argument("--kills", type=int, default=200, help="commands killed")
     parser.add_argument("--mutations", type=int, default=20_000, help="damaged files")
-    parser.add_argument("--from", dest="earlier", type=Path, metavar="DIR", help="read answers of earlier runs, *.json, and run nothing")
+    parser.add_argument(
+        "--from", dest="earlier", type=Path, metavar="DIR", help="read answers of earlier runs, *.json, and run nothing"
+    )
     given = parser.parse_args()
     if given.earlier:
         told = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(given.earlier.glob("*.json"))]

@@ -1,10 +1,12 @@
 """Ways to the future: does anything that a policy is handed lead to what it may not know, or change what it may not?
 
-`python -m tests.attacks.future` walks every attribute, item, slot, closure and `.base` of the view and the commands, in runs of several
-kinds of policy, and tries what was found to work once. Prints JSON of what was tried and what held; exit code 1 if there is a way.
+`python -m tests.attacks.future` walks every attribute, item, slot, closure and `.base` of the view and the commands, in
+runs of several kinds of policy, and tries what was found to work once. Prints JSON of what was tried and what held;
+exit code 1 if there is a way.
 
-Not tried, as Python has no means against it: the stack (`sys._getframe`, frames of tracebacks), the garbage collector, raw memory
-(`ctypes`), and modules and classes changed at run time, where a policy may also note what it sees. `escala.sealed` says so.
+Not tried, as Python has no means against it: the stack (`sys._getframe`, frames of tracebacks), the garbage collector,
+raw memory (`ctypes`), and modules and classes changed at run time, where a policy may also note what it sees.
+`escala.sealed` says so.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class Ways:
         self.depth, self.seen, self.found = depth, 0, list[str]()
         w = simulation.world
         self.secret = [getattr(w, name) for name in w._fields] + [simulation.table]
-        self.values = {float(v) for v in w.job["runtime"].ravel().tolist()} | {v / 1e6 for v in w.job["runtime"].ravel().tolist()}
+        self.values = {float(v) for v in w.job["runtime"].ravel().tolist()} | {
+            v / 1e6 for v in w.job["runtime"].ravel().tolist()
+        }
 
     def walk(self, roots: dict[str, Any]) -> None:
         """Breadth first, so that the path told is a short one."""
@@ -116,7 +120,15 @@ def _is_ours(thing: Any) -> bool:
 
 # Runs of odd numbers, so that a run time is not met by chance.
 PREDICTOR = "predictor"
-KINDS = ("scheduler", "shutdown before", "shutdown after", "one node a core", "single-node jobs", "timers and a log of commands", PREDICTOR)
+KINDS = (
+    "scheduler",
+    "shutdown before",
+    "shutdown after",
+    "one node a core",
+    "single-node jobs",
+    "timers and a log of commands",
+    PREDICTOR,
+)
 
 
 class Predictor:
@@ -148,14 +160,17 @@ def play(kind: str, decide: Any, jobs: Workload = JOBS) -> escala.Result:
         return escala.simulate(jobs, platform, "easy", "never", estimate=Predictor(decide))
     if kind.startswith("shutdown"):
         policy = type(
-            "Power", (), {"before_scheduler": kind.endswith("before"), "name": "probe", "decide": lambda self, v, a: decide(v, a)}
+            "Power",
+            (),
+            {"before_scheduler": kind.endswith("before"), "name": "probe", "decide": lambda self, v, a: decide(v, a)},
         )()
         return escala.simulate(jobs, platform, "easy", policy)
     return escala.simulate(jobs, platform, decide, "never", decisions=kind.startswith("timers"))
 
 
 class _Caught:
-    """The simulations that are made meanwhile: the judge must know what is secret. (By means that are not counted: a changed module.)"""
+    """The simulations that are made meanwhile: the judge must know what is secret. (By means that are not counted: a
+    changed module.)"""
 
     def __enter__(self) -> list[Simulation]:
         self.made: list[Simulation] = []
@@ -225,7 +240,9 @@ def writes() -> list[dict[str, Any]]:
         clean = play(kind, (lambda view, act: None) if idle(kind) else first_come)
         spoilt = play(kind, spoil)
         same = spoilt.jobs.equals(clean.jobs) and spoilt.totals.equals(clean.totals)
-        out.append({"tried": f"write into all that a view hands over, {kind}", "ways": [] if same else ["the result differs"]})
+        out.append(
+            {"tried": f"write into all that a view hands over, {kind}", "ways": [] if same else ["the result differs"]}
+        )
     return out
 
 
@@ -253,7 +270,8 @@ def commands() -> list[dict[str, Any]]:
 
     def try_all(view: escala.View, act: escala.Commands) -> None:
         for value in odd:
-            for name, arguments in (("start", (value,)), ("start_on", (value, 0)), ("start_on", (0, value)), ("switch_off", (value,)),
+            for name, arguments in (("start", (value,)), ("start_on", (value, 0)), ("start_on", (0, value)),
+                                    ("switch_off", (value,)),
                                     ("wake", (value,)), ("reserve_off", (value,))):  # fmt: skip
                 if getattr(act, name)(*arguments):
                     taken.append(f"{name}{arguments}")
@@ -290,7 +308,10 @@ def endless() -> list[dict[str, Any]]:
 
     tried = (("start(0) for ever", again, "in one decision"), ("call_at(now + 1e-6) for ever", soon, "ask less often"),
              ("call_at(now + 1) for ever in one decision", timers, "in one decision"))  # fmt: skip
-    return [{"tried": name, "ways": [] if _raises("scheduler", policy, words) else ["no line"]} for name, policy, words in tried]
+    return [
+        {"tried": name, "ways": [] if _raises("scheduler", policy, words) else ["no line"]}
+        for name, policy, words in tried
+    ]
 
 
 def falsified() -> list[dict[str, Any]]:
@@ -311,7 +332,18 @@ def falsified() -> list[dict[str, Any]]:
 
 def attack(depth: int) -> dict[str, Any]:
     """Everything; see the module."""
-    tried = [*walks(depth), *writes(), *commands(), *endless(), *falsified(), *masks(), *names(), *namesakes(), *borrowed(), *memories()]
+    tried = [
+        *walks(depth),
+        *writes(),
+        *commands(),
+        *endless(),
+        *falsified(),
+        *masks(),
+        *names(),
+        *namesakes(),
+        *borrowed(),
+        *memories(),
+    ]
     ways = [f"{entry['tried']}: {way}" for entry in tried for way in entry["ways"]]
     return {
         "attack": "future",
@@ -320,7 +352,12 @@ def attack(depth: int) -> dict[str, Any]:
         "ways": len(ways),
         "found": ways,
         "held": [entry["tried"] for entry in tried if not entry["ways"]],
-        "not_tried": ["frames of the stack", "the garbage collector", "raw memory (ctypes)", "modules and classes changed at run time"],
+        "not_tried": [
+            "frames of the stack",
+            "the garbage collector",
+            "raw memory (ctypes)",
+            "modules and classes changed at run time",
+        ],
     }
 
 

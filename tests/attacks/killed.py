@@ -1,4 +1,5 @@
-"""What `tests.attacks.kills` kills: each verb that writes a file or a folder, with all that it needs on this machine alone."""
+"""What `tests.attacks.kills` kills: each verb that writes a file or a folder, with all that it needs on this machine
+alone."""
 
 from __future__ import annotations
 
@@ -46,8 +47,10 @@ INPUTS = {"small.swf": LOG, "precious": LOG, "plan.toml": PLAN, "jobs.txt": SACC
 
 @dataclass(frozen=True)
 class Verb:
-    """What is killed. target: what it makes; kind: who signs it, "file", or "bit by bit" for folders that grow and are gone on with;
-    again: arguments that go on with what was killed; first: what is run beforehand. Words in `_ACTS` begin what the program does not."""
+    """What is killed. target: what it makes; kind: who signs it, "file", or "bit by bit" for folders that grow and are
+    gone on with;
+    again: arguments that go on with what was killed; first: what is run beforehand. Words in `_ACTS` begin what the
+    program does not."""
 
     arguments: list[str]
     target: str
@@ -75,39 +78,48 @@ VERBS: dict[str, Verb] = {
     "save": Verb(["save"], "out", "agent"),
     "study": Verb(["study", "run", "marl2024", "--scale", "smoke", "--jobs", "1", "--out", "out"], "out", "bit by bit"),
     "bound": Verb(["bound", *REPLAY, "--limit", "0.2", "--out", "out"], "out", "bound"),
-    "evaluate": Verb(["evaluate", str(AGENT), "small.swf", "--runs", "1", "--baselines", "easy", "--out", "out"], "out", "evaluate"),
+    "evaluate": Verb(["evaluate", str(AGENT), "small.swf", "--runs", "1", "--baselines", "easy", "--out", "out"], "out",
+                     "evaluate"),
     "demo": Verb(
         ["demo", "--workload", "days.swf", "--platform", "orion", "--minutes", "0", "--out", "out"], "out", "demo",
         first=(["workload", "generate", "grid5000", "cluster=orion", "days=24", "--out", "days.swf"],),
     ),
-    "tune": Verb(["tune", "weeks.swf", "--platform", "16x1", "--jobs", "1", "--out", "out"], "out", "tune", first=(WEEKS,)),
+    "tune": Verb(["tune", "weeks.swf", "--platform", "16x1", "--jobs", "1", "--out", "out"], "out", "tune",
+                 first=(WEEKS,)),
     "predict": Verb(
-        ["predict", "weeks.swf", "--platform", "16x1", "--no-request", "864000", "--out", "out"], "out", "predict", first=(WEEKS,)
+        ["predict", "weeks.swf", "--platform", "16x1", "--no-request", "864000", "--out", "out"], "out", "predict",
+        first=(WEEKS,)
     ),
     "export": Verb(["export", str(SCORER), "--out", "out"], "out", "exported agent"),
-    "frontier": Verb(["frontier", "small.swf", *WATTS, "--shutdowns", "never,timeout:0", "--jobs", "1", "--out", "out"], "out", "frontier"),
+    "frontier": Verb(["frontier", "small.swf", *WATTS, "--shutdowns", "never,timeout:0", "--jobs", "1", "--out", "out"],
+                     "out", "frontier"),
     "campaign": Verb(
         ["campaign", "plan.toml", "--on", "local:1", "--out", "out"], "out", "bit by bit",
         again=["campaign", "plan.toml", "--on", "local:1", "--out", "out"],
     ),
     "calibrate": Verb(
-        ["calibrate", "jobs.txt", "--platform", "site.toml", "--scheduler", "easy", "--out", "out"], "out", "calibrate", first=(SITE,)
+        ["calibrate", "jobs.txt", "--platform", "site.toml", "--scheduler", "easy", "--out", "out"], "out", "calibrate",
+        first=(SITE,)
     ),
     "what-if": Verb(
-        ["what-if", *REPLAY, "--nodes", "+1,+100%", "--schedulers", "easy,fcfs", "--jobs", "1", "--out", "out"], "out", "what-if"
+        ["what-if", *REPLAY, "--nodes", "+1,+100%", "--schedulers", "easy,fcfs", "--jobs", "1", "--out", "out"], "out",
+        "what-if"
     ),
     "stream": Verb(["simulate", *REPLAY, "--stream", "--out", "out"], "out", "simulate"),
     "render": Verb(["render", "escala/Slots-v0", "--steps", "3", "--out", "out.gif", "--force"], "out.gif", "file"),
     "site import": Verb(["site", "import", "jobs.txt", "--out", "out.toml", "--force"], "out.toml", "file"),
     "policy pull": Verb(["pull", "policy", "pull", "you/night", "--out", "out"], "out", "policy pull"),
-    "workload fetch": Verb(["fetch", "workload", "fetch", "kth-sp2", "--insecure", "--out", "out.swf.gz", "--force"], "out.swf.gz", "file"),
+    "workload fetch": Verb(["fetch", "workload", "fetch", "kth-sp2", "--insecure", "--out", "out.swf.gz", "--force"],
+                           "out.swf.gz", "file"),
     "leaderboard run": Verb([*ENTRY, "out"], "out", "bit by bit", again=[*ENTRY, "out"], first=(WEEKS, ["suite"])),
     "leaderboard show": Verb(
-        ["leaderboard", "show", "entry", "--out", "out.html"], "out.html", "file", first=(WEEKS, ["suite"], [*ENTRY, "entry"])
+        ["leaderboard", "show", "entry", "--out", "out.html"], "out.html", "file",
+        first=(WEEKS, ["suite"], [*ENTRY, "entry"])
     ),
     "study verdicts": Verb(["study", "verdicts", "marl2024", "--out", "out.md", "--force"], "out.md", "file"),
     "beside report": Verb(["beside", "report", "--out", "out.html", "--force"], "out.html", "file", first=(["looks"],)),
-    "report": Verb(["report", "run", "--out", "out.html", "--force"], "out.html", "file", first=(["simulate", *REPLAY, "--out", "run"],)),
+    "report": Verb(["report", "run", "--out", "out.html", "--force"], "out.html", "file",
+                   first=(["simulate", *REPLAY, "--out", "run"],)),
 }  # fmt: skip
 
 SLOW = {"train", "search", "study", "demo"}  # minutes each: only where they are named
@@ -153,7 +165,9 @@ def _from_hub(arguments: list[str]) -> int:
     with hub() as server:
         server.repositories["you/night"] = []
         server.commit("you/night", {name: (sent / name).read_bytes() for name in entries(sent)})
-        os.environ.update(HF_ENDPOINT=server.url, HF_HOME=tempfile.mkdtemp(), HF_HUB_DISABLE_TELEMETRY="1", NO_PROXY="127.0.0.1")
+        os.environ.update(
+            HF_ENDPOINT=server.url, HF_HOME=tempfile.mkdtemp(), HF_HUB_DISABLE_TELEMETRY="1", NO_PROXY="127.0.0.1"
+        )
         return run(arguments)
 
 

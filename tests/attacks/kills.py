@@ -1,8 +1,9 @@
 """Kills at file operations: python -m tests.attacks.kills --kills 200. Prints as JSON what was tried and what held.
 
-A verb runs in a forked child that ends itself by SIGKILL at its k-th change of a file below the working folder: before it, and for
-renames and exchanges also after it. Then the target holds the old result or the new one, whole; nothing else of the user's has changed;
-and the next run works, gives what an uninterrupted one gives, and leaves no other file behind.
+A verb runs in a forked child that ends itself by SIGKILL at its k-th change of a file below the working folder: before
+it, and for renames and exchanges also after it. Then the target holds the old result or the new one, whole; nothing
+else of the user's has changed; and the next run works, gives what an uninterrupted one gives, and leaves no other file
+behind.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from escala.writing.sealing import digest, foreign
 from tests.attacks.killed import INPUTS, QUICK, SLOW, VERBS, Verb, act
 
 CHANGES = {"os.rename": 2, "os.mkdir": 2, "os.remove": 1, "os.rmdir": 1, "os.chmod": 2, "os.truncate": 9}
-"""What changes a file -> which argument is the open folder that the name is relative to (-1: none; 9: it takes none)."""
+"""What changes a file -> which argument is the open folder that the name is relative to (-1: none; 9: it takes
+none)."""
 NEEDED = "jinja2 matplotlib.figure numba polars pooch pydantic.main requests rich.progress torch._dynamo typer yaml"
 for needed in NEEDED.split():  # by children: imported once, and not used, since threads do not live through a fork
     import_module(needed)
@@ -63,8 +65,8 @@ class _Killer:
         return os.path.abspath(path).startswith(self.work)
 
     def after(self, step: Callable[..., Any], before: bool = False) -> Callable[..., Any]:
-        """A step with a point after it, if it moves something below the working folder. before: and one before it, where Python tells of
-        none."""
+        """A step with a point after it, if it moves something below the working folder. before: and one before it,
+        where Python tells of none."""
 
         def stepped(*given: Any, **named: Any) -> Any:
             counts = self._here(os.fsdecode(given[0]))
@@ -79,7 +81,8 @@ class _Killer:
 
 
 def _child(work: Path, arguments: list[str], at: int | None) -> tuple[int, int]:
-    """Run a verb in a child, killed at point number `at`, from 0. (signal or exit status, points counted where not killed)."""
+    """Run a verb in a child, killed at point number `at`, from 0. (signal or exit status, points counted where not
+    killed)."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -145,7 +148,8 @@ def _different(place: Path, verb: Verb, reference: Path) -> str | None:
 
 @dataclass
 class Begun:
-    """Where a verb is killed: a folder with its inputs and, where that exists, its old result; how many points its run has."""
+    """Where a verb is killed: a folder with its inputs and, where that exists, its old result; how many points its run
+    has."""
 
     inputs: Path
     arguments: list[str]
@@ -197,7 +201,8 @@ def attack(verb: Verb, begun: Begun, at: int) -> list[str] | None:
         status, _ = _child(work, verb.arguments, None)
         if status == 2 and verb.again:
             status, _ = _child(work, verb.again, None)
-        ended = status == 2 and verb.again and (place / "manifest.json").is_file()  # told that nothing is left to go on with
+        # told that nothing is left to go on with
+        ended = status == 2 and verb.again and (place / "manifest.json").is_file()
         if not (status == 0 or ended):
             wrong.append(f"the next run ended with {status}")
         elif (other := _different(place, verb, begun.reference)) is not None:
@@ -228,10 +233,27 @@ def kills(n: int, seed: int = 0, verbs: list[str] | None = None) -> dict[str, ob
             told = f"{name}, {'existing' if existing else 'fresh'} target"
             tried[told] += 1
             held[told] += not wrong
-            print(f"{k + 1}/{n} {told}: killed at {at} of {begun.points}: {'; '.join(wrong) or 'held'}", file=sys.stderr, flush=True)
-            failed += [{"verb": name, "existing": existing, "at": at, "of": begun.points, "wrong": wrong}] if wrong else []
-    points = {f"{name}, {'existing' if e else 'fresh'} target": one.points for name, by in prepared.items() for e, one in by.items()}
-    return {"kills": n, "held": n - len(failed), "tried": dict(tried), "held_by_verb": dict(held), "points": points, "failed": failed}
+            print(
+                f"{k + 1}/{n} {told}: killed at {at} of {begun.points}: {'; '.join(wrong) or 'held'}",
+                file=sys.stderr,
+                flush=True,
+            )
+            failed += (
+                [{"verb": name, "existing": existing, "at": at, "of": begun.points, "wrong": wrong}] if wrong else []
+            )
+    points = {
+        f"{name}, {'existing' if e else 'fresh'} target": one.points
+        for name, by in prepared.items()
+        for e, one in by.items()
+    }
+    return {
+        "kills": n,
+        "held": n - len(failed),
+        "tried": dict(tried),
+        "held_by_verb": dict(held),
+        "points": points,
+        "failed": failed,
+    }
 
 
 if __name__ == "__main__":

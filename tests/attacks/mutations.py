@@ -2,8 +2,9 @@
 
     python -m tests.attacks.mutations --count 20000 [--seed 0] [--first 0]
 
-prints as JSON what was tried and what held; the exit status is 1 where anything did not. Input k depends on the seed and k alone. The
-inputs are read in child processes: one that takes more than `SECONDS` of processor time or `BYTES` of memory is a find, not an end.
+prints as JSON what was tried and what held; the exit status is 1 where anything did not. Input k depends on the seed
+and k alone. The inputs are read in child processes: one that takes more than `SECONDS` of processor time or `BYTES` of
+memory is a find, not an end.
 """
 
 from __future__ import annotations
@@ -32,9 +33,60 @@ MOST_BYTES = 1 << 20  # of an input
 LONGEST_MESSAGE = 500
 HELD = ("read", "refused")
 
-PIECES = [b"", b"\0", b"\n", b"\r", b" ", b"|", b";", b",", b"-", b"1e999", b"nan", b"\xff", b"\xed\xa0\x80", b'"', b"'", b"{", b"}", b"["]
-PIECES += [b"]", b":", b"&a ", b"*b", b"<", b">", b"&", b"+", b"#", b"null", b"true", b"9" * 30, b"-1", b"x", b".", b"\xef\xbb\xbf"]
-NUMBERS = ["0", "-1", "0.5", "1e308", "1e-320", "-1e300", "nan", "inf", "NaN", "Infinity", "9" * 19, "9" * 400, "9" * 5000, str(2**31)]
+PIECES = [
+    b"",
+    b"\0",
+    b"\n",
+    b"\r",
+    b" ",
+    b"|",
+    b";",
+    b",",
+    b"-",
+    b"1e999",
+    b"nan",
+    b"\xff",
+    b"\xed\xa0\x80",
+    b'"',
+    b"'",
+    b"{",
+    b"}",
+    b"[",
+]
+PIECES += [
+    b"]",
+    b":",
+    b"&a ",
+    b"*b",
+    b"<",
+    b">",
+    b"&",
+    b"+",
+    b"#",
+    b"null",
+    b"true",
+    b"9" * 30,
+    b"-1",
+    b"x",
+    b".",
+    b"\xef\xbb\xbf",
+]
+NUMBERS = [
+    "0",
+    "-1",
+    "0.5",
+    "1e308",
+    "1e-320",
+    "-1e300",
+    "nan",
+    "inf",
+    "NaN",
+    "Infinity",
+    "9" * 19,
+    "9" * 400,
+    "9" * 5000,
+    str(2**31),
+]
 NUMBERS += [
     str(2**53 + 1),
     str(2**63 - 1),
@@ -79,7 +131,9 @@ def _line(chance: random.Random, content: bytes) -> bytes:
     """A line twice, many times, gone, or cut."""
     lines = content.split(b"\n")
     k = chance.randrange(len(lines))
-    lines[k : k + 1] = chance.choice(([lines[k]] * 2, [lines[k]] * 300, [], [lines[k][: len(lines[k]) // 2]], [lines[k], b""]))
+    lines[k : k + 1] = chance.choice(
+        ([lines[k]] * 2, [lines[k]] * 300, [], [lines[k][: len(lines[k]) // 2]], [lines[k], b""])
+    )
     return b"\n".join(lines)
 
 
@@ -120,7 +174,9 @@ def _token(chance: random.Random, content: bytes) -> bytes:
         return content
     one = chance.choice(found)
     return (
-        content[: one.start()] + chance.choice((b"null", b"[]", b"{}", b"true", b'"\\ud800"', b"1.5", b"''", b"~")) + content[one.end() :]
+        content[: one.start()]
+        + chance.choice((b"null", b"[]", b"{}", b"true", b'"\\ud800"', b"1.5", b"''", b"~"))
+        + content[one.end() :]
     )
 
 
@@ -137,7 +193,8 @@ def case(seed: int, number: int) -> tuple[str, bytes]:
 
 
 def attempt(name: str, path: Path) -> tuple[str, str]:
-    """What became of the file: read, refused, unforeseen (the last resort of `guarded`), long message, or another error; and its words."""
+    """What became of the file: read, refused, unforeseen (the last resort of `guarded`), long message, or another
+    error; and its words."""
     from escala.errors import EscalaError
     from escala.platform import read_platform
     from escala.reading import Unreadable
@@ -194,7 +251,8 @@ def _filtered(path: Path, unit: str | None) -> None:
 
 
 def work(seed: int, first: int, last: int) -> None:
-    """In a child process: one line of JSON for each input, `[number]` before it is read, `[number, name, outcome, words]` behind."""
+    """In a child process: one line of JSON for each input, `[number]` before it is read, `[number, name, outcome,
+    words]` behind."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
         for name, content in FILES.items():  # all that is compiled and imported, before the limits
@@ -217,14 +275,22 @@ def work(seed: int, first: int, last: int) -> None:
 def command(seed: int, first: int, last: int) -> list[str]:
     """What a child process runs."""
     asked = {"--seed": seed, "--first": first, "--count": last - first}
-    return [sys.executable, "-m", "tests.attacks.mutations", *(str(word) for pair in asked.items() for word in pair), "--work"]
+    return [
+        sys.executable,
+        "-m",
+        "tests.attacks.mutations",
+        *(str(word) for pair in asked.items() for word in pair),
+        "--work",
+    ]
 
 
 def outcomes(seed: int, first: int, last: int) -> Iterator[tuple[int, str, str, str]]:
     """(number, name, outcome, words) of each input; a child that a hang or its memory ends is followed by another."""
     while first < last:
         environment = {**os.environ, "POLARS_MAX_THREADS": "1"}
-        child = subprocess.Popen(command(seed, first, last), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+        child = subprocess.Popen(
+            command(seed, first, last), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+        )
         begun: int | None = None
         done = first
         assert child.stdout is not None

@@ -76,7 +76,12 @@ def masks() -> list[dict[str, Any]]:
         out.append({"tried": name, "ways": ways})
     beneath = Answering("beneath", "oracle", None)
     result = escala.simulate(JOBS, "2x2:grid5000", "easy", beneath)
-    out.append({"tried": "beneath: oracle, then None", "ways": [] if result.knows == "runtimes" else ["oracle decides, unmarked"]})
+    out.append(
+        {
+            "tried": "beneath: oracle, then None",
+            "ways": [] if result.knows == "runtimes" else ["oracle decides, unmarked"],
+        }
+    )
     return out
 
 
@@ -100,8 +105,10 @@ class Faces(str):
 def names() -> list[dict[str, Any]]:
     """Names of a class of one's own, of policies and estimates that know the future: marked, or refused."""
     out = []
-    for name, given in (("shutdown", {"shutdown": Faces("oracle")}), ("arrivals", {"shutdown": Faces("arrivals-known")}),
-                        ("scheduler", {"scheduler": Faces("easy-sjf:estimate=runtime")}), ("estimate", {"estimate": Faces("runtime")}),
+    for name, given in (("shutdown", {"shutdown": Faces("oracle")}), ("arrivals",
+                                                                      {"shutdown": Faces("arrivals-known")}),
+                        ("scheduler", {"scheduler": Faces("easy-sjf:estimate=runtime")}),
+                        ("estimate", {"estimate": Faces("runtime")}),
                         ("order_estimate", {"order_estimate": Faces("runtime")})):  # fmt: skip
         try:
             knows = escala.simulate(JOBS, "2x2:grid5000", **given).knows
@@ -109,12 +116,15 @@ def names() -> list[dict[str, Any]]:
             knows = "refused"
         out.append({"tried": f"a text of another class: {name}", "ways": [] if knows else ["unmarked"]})
     compared = escala.compare(JOBS, "2x2:grid5000", ["easy"], [Faces("oracle")])
-    out.append({"tried": "a text of another class in compare", "ways": [] if all(compared.knows.values()) else ["unmarked"]})
+    out.append(
+        {"tried": "a text of another class in compare", "ways": [] if all(compared.knows.values()) else ["unmarked"]}
+    )
     return out
 
 
 def namesakes() -> list[dict[str, Any]]:
-    """Classes that say they are Escala's own, and objects of Escala's own with other methods: none is handed the simulation."""
+    """Classes that say they are Escala's own, and objects of Escala's own with other methods: none is handed the
+    simulation."""
     out, seen = [], list[Any]()
 
     def reached(policy: Any, simulation: Any, *_: Any) -> Any:
@@ -122,21 +132,32 @@ def namesakes() -> list[dict[str, Any]]:
         raise EscalaError("reached")
 
     for module, name in (("escala.x", "Evil"), ("escala.envs.slots.policy", "SlotPolicy")):
-        kind = type(name, (), {"__module__": module, "decide_inside": reached, "begin_run": lambda self: None, "decide": lambda *_: None})
+        kind = type(
+            name,
+            (),
+            {"__module__": module, "decide_inside": reached, "begin_run": lambda self: None, "decide": lambda *_: None},
+        )
         for register in (escala.policy.insider, lambda one: one):
             seen.clear()
             with contextlib.suppress(EscalaError):
                 escala.simulate(JOBS, "2x2:grid5000", register(kind)())
-            out.append({"tried": f"a class that says it is {module}.{name}", "ways": ["the simulation itself"] if seen else []})
+            out.append(
+                {"tried": f"a class that says it is {module}.{name}", "ways": ["the simulation itself"] if seen else []}
+            )
     for method in ("decide_inside", "_ask", "_begin", "_put", "_show"):
         seen.clear()
         own = SlotPolicy("sjf")
         setattr(own, method, lambda *given: reached(None, *given))
         with contextlib.suppress(EscalaError):
             escala.simulate(JOBS, "2x2:grid5000", own)
-        out.append({"tried": f"SlotPolicy with a {method} of its own", "ways": ["the simulation itself"] if seen else []})
+        out.append(
+            {"tried": f"SlotPolicy with a {method} of its own", "ways": ["the simulation itself"] if seen else []}
+        )
     kind = type("Mine", (Scheduler,), {"order": reached})
-    for scheduler in (kind(SCHEDULERS["easy"].queueing), replace(SCHEDULERS["sjf"], score=lambda *given: reached(None, *given))):
+    for scheduler in (
+        kind(SCHEDULERS["easy"].queueing),
+        replace(SCHEDULERS["sjf"], score=lambda *given: reached(None, *given)),
+    ):
         seen.clear()
         with contextlib.suppress(EscalaError):
             escala.simulate(JOBS, "2x2:grid5000", scheduler)
@@ -147,11 +168,18 @@ def namesakes() -> list[dict[str, Any]]:
 def borrowed() -> list[dict[str, Any]]:
     """Objects with the name of a policy of Escala's own: tables and manifests tell them from it."""
     told = escala.simulate(JOBS, "2x2:grid5000", replace(SCHEDULERS["fcfs"], name="easy")).manifest["scheduler"]
-    out: list[dict[str, Any]] = [{"tried": "a Scheduler called easy", "ways": [] if told != "easy" else ["told as easy"]}]
+    out: list[dict[str, Any]] = [
+        {"tried": "a Scheduler called easy", "ways": [] if told != "easy" else ["told as easy"]}
+    ]
     for name in ("easy", "oracle", "hold:0.25", "rollout:64", "policy:x", "a\x1b[2Jb\nc"):
         policy = type("Mine", (), {"name": name, "decide": lambda self, view, act: first_come(view, act)})()
         told = escala.simulate(JOBS, "2x2:grid5000", policy).manifest["scheduler"]
-        out.append({"tried": f"an object called {name!r}", "ways": [] if told != name and told.isprintable() else [f"told as {told!r}"]})
+        out.append(
+            {
+                "tried": f"an object called {name!r}",
+                "ways": [] if told != name and told.isprintable() else [f"told as {told!r}"],
+            }
+        )
     return out
 
 

@@ -1,4 +1,5 @@
-"""Files made to harm: each ends in one clear line that says what, within seconds, and never in another error or a machine full."""
+"""Files made to harm: each ends in one clear line that says what, within seconds, and never in another error or a
+machine full."""
 
 from __future__ import annotations
 
@@ -46,7 +47,9 @@ def refused(read: Any, path: Path, content: str | bytes, *words: str) -> str:
 def batsim(profiles: dict[str, Any] | None = None, head: dict[str, Any] | None = None, **job: Any) -> str:
     """A Batsim workload of one job."""
     row = {"id": "1", "subtime": 0, "res": 2, "walltime": 9, "profile": "p0", **job}
-    return json.dumps({"nb_res": 4, "jobs": [row], "profiles": profiles or {"p0": {"type": "delay", "delay": 5}}, **(head or {})})
+    return json.dumps(
+        {"nb_res": 4, "jobs": [row], "profiles": profiles or {"p0": {"type": "delay", "delay": 5}}, **(head or {})}
+    )
 
 
 def sequence(*parts: str, **more: Any) -> dict[str, Any]:
@@ -79,10 +82,17 @@ DELAY = {"type": "delay", "delay": 5}
 )
 def test_yaml_platforms(tmp_path: Path, content: str | bytes, words: list[str]) -> None:
     refused(read_platform, tmp_path / "p.yaml", content, *words)
-    refused(read_platform, tmp_path / "p.yaml.gz", gzip.compress(content.encode() if isinstance(content, str) else content), *words)
+    refused(
+        read_platform,
+        tmp_path / "p.yaml.gz",
+        gzip.compress(content.encode() if isinstance(content, str) else content),
+        *words,
+    )
 
 
-@pytest.mark.parametrize("use", ["name: *i", "name: x\nnodes: [{count: *i, cores: 1, power: none}]", "name: x\nnodes: *i"])
+@pytest.mark.parametrize(
+    "use", ["name: *i", "name: x\nnodes: [{count: *i, cores: 1, power: none}]", "name: x\nnodes: *i"]
+)
 def test_aliases_of_aliases(tmp_path: Path, use: str) -> None:
     anchors = ["a: &a [xxxxxxxxx,xxxxxxxxx,xxxxxxxxx,xxxxxxxxx]"]
     anchors += [f"{here}: &{here} [{', '.join([f'*{before}'] * 9)}]" for before, here in zip("abcdefgh", "bcdefghi")]
@@ -97,7 +107,12 @@ def test_a_name_like_a_date_is_text(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("encoding", ["shift_jis_nope", "utf-7", "big5", "utf-16"])
 def test_xml_in_strange_encodings(tmp_path: Path, encoding: str) -> None:
-    refused(read_platform, tmp_path / "p.xml", f"<?xml version='1.0' encoding='{encoding}'?><platform version='4'></platform>", "p.xml")
+    refused(
+        read_platform,
+        tmp_path / "p.xml",
+        f"<?xml version='1.0' encoding='{encoding}'?><platform version='4'></platform>",
+        "p.xml",
+    )
 
 
 @pytest.mark.parametrize(
@@ -108,10 +123,17 @@ def test_xml_in_strange_encodings(tmp_path: Path, encoding: str) -> None:
         "<cluster prefix='{}' suffix='' speed='1f' radical='0-999999'/>".format("n" * 10_000),
     ],
 )
-def test_xml_hosts_are_counted_before_they_are_named(tmp_path: Path, body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_xml_hosts_are_counted_before_they_are_named(
+    tmp_path: Path, body: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("escala.platform.simgrid.MOST_NODES", 10_000)
     monkeypatch.setattr("escala.platform.simgrid.MOST_TEXT", 10_000_000)
-    refused(read_platform, tmp_path / "p.xml", f"<platform version='4'>{body.replace('999999', '9999')}</platform>", "10000 hosts")
+    refused(
+        read_platform,
+        tmp_path / "p.xml",
+        f"<platform version='4'>{body.replace('999999', '9999')}</platform>",
+        "10000 hosts",
+    )
 
 
 def test_xml_entities(tmp_path: Path) -> None:
@@ -144,7 +166,9 @@ def test_batsim_workloads(tmp_path: Path, content: str, words: list[str]) -> Non
 
 def test_a_chain_of_doublings_is_unfolded_once(tmp_path: Path) -> None:
     """2^60 delays, in two kB and some microseconds."""
-    profiles = {f"p{k}": sequence(*[f"p{k + 1}"] * 2) for k in range(60)} | {"p60": {"type": "delay", "delay": 2.0**-50}}
+    profiles = {f"p{k}": sequence(*[f"p{k + 1}"] * 2) for k in range(60)} | {
+        "p60": {"type": "delay", "delay": 2.0**-50}
+    }
     (tmp_path / "w.json").write_text(batsim(profiles))
     assert read_workload(tmp_path / "w.json").jobs["runtime_s"].to_list() == [1024.0]
 
@@ -160,7 +184,8 @@ def test_half_a_pair_of_surrogates(tmp_path: Path) -> None:
 
 
 def test_alibaba_pods_with_absurd_demands(tmp_path: Path) -> None:
-    header = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
+    header = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,"
+    header += "scheduled_time\n"
     rows = [f"p{k},1000,{memory},{gpus},1000,,LS,Running,0,10,5\n" for k, (memory, gpus) in enumerate(ABSURD)]
     (tmp_path / "pods.csv").write_text(header + "".join(rows))
     log = read_workload(tmp_path / "pods.csv")
@@ -174,7 +199,11 @@ ABSURD = [(1, 1), (1, 2**63 - 1), (2**63, 0), (-1, 0), ("", 1), ("nan", 1)]
 def test_an_absurd_machine_is_passed_over_and_told(tmp_path: Path, size: str) -> None:
     (tmp_path / "log.swf").write_text(f"; MaxProcs: {size}\n; UnixStartTime: {size}\n{SWF_LINE}")
     log = read_workload(tmp_path / "log.swf", strict=True)
-    assert (log.max_cores, log.origin_s if len(size) > 11 else 0.0, log.cleaning["note: absurd machine size"]) == (None, 0.0, 1)
+    assert (log.max_cores, log.origin_s if len(size) > 11 else 0.0, log.cleaning["note: absurd machine size"]) == (
+        None,
+        0.0,
+        1,
+    )
     (tmp_path / "w.json").write_text(batsim(head={"nb_res": int(size)}))
     assert read_workload(tmp_path / "w.json").max_cores is None
 
@@ -197,7 +226,9 @@ def test_nul_bytes_late_in_a_text(tmp_path: Path, name: str) -> None:
 
 
 def test_damage_in_a_gzipped_platform(tmp_path: Path) -> None:
-    whole = gzip.compress(("#" + "x" * 2000 + "\n" + YAML.format(name="x", count=1)).encode() + os.urandom(400).hex().encode())
+    whole = gzip.compress(
+        ("#" + "x" * 2000 + "\n" + YAML.format(name="x", count=1)).encode() + os.urandom(400).hex().encode()
+    )
     for at in range(12, len(whole), 7):
         damaged = bytearray(whole)
         damaged[at] ^= 0x55
@@ -215,7 +246,8 @@ def test_gzip_bombs(tmp_path: Path, read: Any, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture(scope="module")
 def bomb() -> tuple[bytes, bytes]:
-    """Packed: a log of millions of lines with noise that does not shrink, which makes the limit wide; a hundred lines."""
+    """Packed: a log of millions of lines with noise that does not shrink, which makes the limit wide; a hundred
+    lines."""
     lines = "".join(f"{n} {n} -1 10 4 -1 -1 4 60 -1 1 7 3 -1 2 -1 -1 -1\n" for n in range(1, 101)).encode()
     noise = b"".join(b"; " + os.urandom(1000).hex().encode() + b"\n" for _ in range(4000))
     return gzip.compress(lines * 96_000 + noise, 1), gzip.compress(lines)
@@ -226,11 +258,16 @@ def bomb() -> tuple[bytes, bytes]:
 def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path: Path, says: str, bomb: tuple[bytes, bytes]) -> None:
     """In a process of its own: what polars holds is seen by the system alone."""
     path, (packed, small) = tmp_path / "bomb.swf.gz", bomb
-    whole = {"its size": packed, "that of a small last member": packed + small, "that of a small first member": small + packed}
+    whole = {
+        "its size": packed,
+        "that of a small last member": packed + small,
+        "that of a small first member": small + packed,
+    }
     path.write_bytes(whole.get(says, packed[:-4] + (1000).to_bytes(4, "little")))
     code = (
         "import escala\n"
-        "at = lambda: int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) // 1024\n"  # getrusage knows the parent's, too
+        # getrusage knows the parent's, too
+        "at = lambda: int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) // 1024\n"
         "from escala.workload.read import read_workload\n"
         "before = at()\n"
         f"try: read_workload({str(path)!r})\n"
@@ -244,12 +281,19 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path: Path, says: str,
 def test_a_parquet_file_of_endless_equal_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("escala.workload.table_files.FREE_ROWS", 1000)
     path = tmp_path / "jobs.parquet"
-    pl.DataFrame({"submit_s": [0.0] * 100_000, "runtime_s": [1.0] * 100_000, "cores": [1] * 100_000}).write_parquet(path)
+    pl.DataFrame({"submit_s": [0.0] * 100_000, "runtime_s": [1.0] * 100_000, "cores": [1] * 100_000}).write_parquet(
+        path
+    )
     refused(read_workload, path, path.read_bytes(), "100,000 rows")
 
 
 def test_a_table_of_endless_columns(tmp_path: Path) -> None:
-    refused(read_workload, tmp_path / "t.csv", ",".join(f"c{k}" for k in range(6000)) + "\n" + ",".join("1" * 6000) + "\n", "columns")
+    refused(
+        read_workload,
+        tmp_path / "t.csv",
+        ",".join(f"c{k}" for k in range(6000)) + "\n" + ",".join("1" * 6000) + "\n",
+        "columns",
+    )
     refused(lambda path: read_pack(path, "s"), tmp_path / "t.csv", "a,a ,b\n1,2,3\n", "two columns are called 'a'")
 
 
@@ -263,11 +307,20 @@ def test_messages_are_short_and_printable() -> None:
     message = str(EscalaError("begin \x1b[2J\ud800\n" + "x" * 10**7 + " end"))
     assert message.isprintable() and len(message) == MOST_CHARACTERS
     assert message.startswith("begin \\x1b[2J\\ud800 xxx") and message.endswith("xxx end")
-    assert len(quoted("x" * 10**7)) <= 80 and len(quoted([["x" * 100] * 100] * 100)) <= 80 and "digits" in quoted(10**5000)
+    assert (
+        len(quoted("x" * 10**7)) <= 80 and len(quoted([["x" * 100] * 100] * 100)) <= 80 and "digits" in quoted(10**5000)
+    )
 
 
 @pytest.mark.parametrize(
-    "error", [ValueError("a\nb"), KeyError("k"), RecursionError(), OverflowError("x"), UnicodeDecodeError("utf-8", b"", 0, 1, "x")]
+    "error",
+    [
+        ValueError("a\nb"),
+        KeyError("k"),
+        RecursionError(),
+        OverflowError("x"),
+        UnicodeDecodeError("utf-8", b"", 0, 1, "x"),
+    ],
 )
 def test_what_no_reader_foresaw_is_one_line_and_says_what_it_was(error: Exception) -> None:
     with (

@@ -53,4 +53,6 @@ def test_only_failed_tests_and_crashes_count() -> None:
     here = [bug for bug in BUGS if bug.area == "metrics"][: len(ENDS)]
     answers = mutants.answers(here, dict(zip((bug.name for bug in here), ENDS)))
     assert answers["survivors"] == [here[k].name for k, word in enumerate(ENDS) if word not in ("failed", "crash")]
-    assert answers["outcomes"] == dict(zip((bug.name for bug in here), ENDS)) and answers["by_area"]["metrics"] == len(ENDS)  # type: ignore[index]
+    assert answers["outcomes"] == dict(zip((bug.name for bug in here), ENDS)) and answers["by_area"]["metrics"] == len(
+        ENDS
+    )  # type: ignore[index]

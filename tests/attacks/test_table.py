@@ -10,7 +10,12 @@ import pytest
 from tests.attacks import __main__ as attacks
 from tests.attacks.planted import BUGS
 
-KILLS = {"kills": 3, "tried": {"simulate, fresh target": 3}, "held": 2, "failed": [{"verb": "simulate", "wrong": ["half a | result"]}]}
+KILLS = {
+    "kills": 3,
+    "tried": {"simulate, fresh target": 3},
+    "held": 2,
+    "failed": [{"verb": "simulate", "wrong": ["half a | result"]}],
+}
 MUTATIONS = {"inputs": 4, "held": 4, "files": {"swf": {"read": 1, "refused": 2}, "pbs": {"refused": 1}}, "finds": []}
 FUTURE = {"attack": "future", "tried": 2, "held": ["a"], "found": ["b: view.x"], "objects": 9, "not_tried": []}
 
@@ -18,7 +23,9 @@ FUTURE = {"attack": "future", "tried": 2, "held": ["a"], "found": ["b: view.x"],
 def test_the_page_shows_the_answers_that_stand_beside_it() -> None:
     text = attacks.PAGE.read_text(encoding="utf-8")
     answers = json.loads(attacks.KEPT.read_text(encoding="utf-8"))
-    assert attacks.page_with(attacks.table(answers), text) == text, "python -m tests.attacks --from DIR --write makes it"
+    assert attacks.page_with(attacks.table(answers), text) == text, (
+        "python -m tests.attacks --from DIR --write makes it"
+    )
     assert attacks.broken(answers) == [], "what is kept held"
 
 
@@ -44,7 +51,9 @@ def test_planted_bugs_of_several_runs_come_together() -> None:
     assert attacks.broken(attacks.gathered([{"noticed": {bug.name: False for bug in here[:4]}}], {})) == ["mutants"]
     kernel = [{"noticed": {bug.name: True for bug in BUGS if bug.area == "kernel"}}]
     both = attacks.gathered(kernel, answers)["mutants"]
-    assert both["metrics"] == answers["mutants"]["metrics"] and both["kernel"]["planted"] == both["kernel"]["of"], "one area run anew"
+    assert both["metrics"] == answers["mutants"]["metrics"] and both["kernel"]["planted"] == both["kernel"]["of"], (
+        "one area run anew"
+    )
 
 
 def test_a_run_of_earlier_answers_writes_both_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

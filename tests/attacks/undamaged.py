@@ -92,7 +92,16 @@ XML = """<?xml version='1.0' encoding='utf-8'?>
 <cluster id="c" prefix="n" suffix="x" radical="0-3,7" speed="1Gf" bw="1" lat="1"><prop id="role" value="compute"/></cluster>
 </zone></platform>
 """
-LOGS = {"swf": SWF, "batsim": BATSIM, "sacct": SACCT, "pbs": PBS, "pack": PACK, "eagle": EAGLE, "alibaba": ALIBABA, "google": GOOGLE}
+LOGS = {
+    "swf": SWF,
+    "batsim": BATSIM,
+    "sacct": SACCT,
+    "pbs": PBS,
+    "pack": PACK,
+    "eagle": EAGLE,
+    "alibaba": ALIBABA,
+    "google": GOOGLE,
+}
 LOGS |= {"instances": INSTANCES, "google-json": EVENTS, "google-collections": COLLECTIONS, "sacct-json": SACCT_JSON}
 PLATFORMS = {"yaml": YAML, "xml": XML}
 LINEAR = """form = "linear"

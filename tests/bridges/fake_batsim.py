@@ -1,9 +1,10 @@
-"""A small Batsim: it plays the protocol of version 4 from jobs and a platform, carries out replies, and checks that each is legal.
+"""A small Batsim: it plays the protocol of version 4 from jobs and a platform, carries out replies, and checks that
+each is legal.
 
-It shares no code with the process under test. Rules measured on the real one: all events of an instant come in one message, in no
-particular order (calls and the notice that no more jobs come may be messages of their own); what a reply causes at once comes in a further
-message; a request to switch several hosts is acknowledged once, when the last is done; the simulation ends when all jobs have ended and
-no call and no switch is pending.
+It shares no code with the process under test. Rules measured on the real one: all events of an instant come in one
+message, in no particular order (calls and the notice that no more jobs come may be messages of their own); what a reply
+causes at once comes in a further message; a request to switch several hosts is acknowledged once, when the last is
+done; the simulation ends when all jobs have ended and no call and no switch is pending.
 """
 
 from __future__ import annotations
@@ -25,9 +26,12 @@ def numbers(text: str) -> list[int]:
 
 
 class FakeBatsim(Machine):
-    """platform, jobs: as a world of `tests.oracle.worlds` has them, each node of one core. seed: of the order of events at an instant."""
+    """platform, jobs: as a world of `tests.oracle.worlds` has them, each node of one core. seed: of the order of events
+    at an instant."""
 
-    def __init__(self, platform: dict[str, Any], jobs: list[dict[str, Any]], seed: int = 0, start_off: bool = False) -> None:
+    def __init__(
+        self, platform: dict[str, Any], jobs: list[dict[str, Any]], seed: int = 0, start_off: bool = False
+    ) -> None:
         super().__init__(platform, jobs, start_off)
         assert all(node.cores == 1 for node in self.nodes)
         self.rng = random.Random(seed)
@@ -52,7 +56,13 @@ class FakeBatsim(Machine):
             n = max(k + 3, int(on) + 1)
             properties["wattage_per_state"] = ", ".join(["95:95:190"] * n)
         state = "sleeping" if node.power == OFF else "idle"
-        return {"id": number, "name": f"host{number:03d}", "state": state, "properties": properties, "zone_properties": {}}
+        return {
+            "id": number,
+            "name": f"host{number:03d}",
+            "state": state,
+            "properties": properties,
+            "zone_properties": {},
+        }
 
     def run(self, answer: Answer, *_: Any) -> None:  # type: ignore[override]
         """The whole simulation."""
@@ -115,7 +125,12 @@ class FakeBatsim(Machine):
             if job.finish == self.now:
                 state = "COMPLETED_WALLTIME_REACHED" if job.killed else "COMPLETED_SUCCESSFULLY"
                 alloc = " ".join(str(number) for number, _ in job.held)
-                data = {"job_id": f"w0!{job.job_id}", "job_state": state, "return_code": -1 if job.killed else 0, "alloc": alloc}
+                data = {
+                    "job_id": f"w0!{job.job_id}",
+                    "job_state": state,
+                    "return_code": -1 if job.killed else 0,
+                    "alloc": alloc,
+                }
                 events.append(("JOB_COMPLETED", data))
         for hosts, left, state in self.requests:
             left -= {number for number in left if self.nodes[number].switch_end == self.now}
@@ -124,16 +139,25 @@ class FakeBatsim(Machine):
         self.requests = [request for request in self.requests if request[1]]
         for job in self.coming:
             if job.submit == self.now:
-                told = {"id": f"w0!{job.job_id}", "subtime": self.now / 1e6, "res": job.cores, "profile": "p", "walltime": job.walltime_s}
+                told = {
+                    "id": f"w0!{job.job_id}",
+                    "subtime": self.now / 1e6,
+                    "res": job.cores,
+                    "profile": "p",
+                    "walltime": job.walltime_s,
+                }
                 told |= {} if job.user is None else {"user": job.user}
                 events.append(("JOB_SUBMITTED", {"job_id": f"w0!{job.job_id}", "job": told}))
         self._take_in()
         return self._kept_in_order(events)
 
     def _kept_in_order(self, events: Events) -> Events:
-        """Shuffled as a whole later, but jobs of one instant are submitted one after the other: here they are one entry."""
+        """Shuffled as a whole later, but jobs of one instant are submitted one after the other: here they are one
+        entry."""
         submitted = [event for event in events if event[0] == "JOB_SUBMITTED"]
-        return [event for event in events if event[0] != "JOB_SUBMITTED"] + ([("SUBMITTED", {"all": submitted})] if submitted else [])
+        return [event for event in events if event[0] != "JOB_SUBMITTED"] + (
+            [("SUBMITTED", {"all": submitted})] if submitted else []
+        )
 
     def _say(self, events: Events) -> None:
         """A message, and its reply carried out."""
@@ -154,7 +178,9 @@ class FakeBatsim(Machine):
         assert job.state == "waiting" and len(set(hosts)) == len(hosts) == job.cores, data
         for number in hosts:
             node = self.nodes[number]
-            assert node.power == ON and not node.holders, f"host {number} of job {job.job_id} is {node.power}, or computes"
+            assert node.power == ON and not node.holders, (
+                f"host {number} of job {job.job_id} is {node.power}, or computes"
+            )
             node.holders.append((job, 1))
             node.idle_since = None
         job.held = [(number, 1) for number in hosts]
@@ -188,6 +214,12 @@ class FakeBatsim(Machine):
 def platform_file(n: int, off_s: float, on_s: float, names: str = "host") -> str:
     """A platform file for Batsim."""
     speeds = f"100Mf, 1f, {1 / off_s!r}f, {1 / on_s!r}f"
-    props = '<prop id="wattage_per_state" value="95:95:190, 9:9:9, 100:100:100, 125:125:125"/><prop id="sleep_pstates" value="1:2:3"/>'
+    props = (
+        '<prop id="wattage_per_state" value="95:95:190, 9:9:9, 100:100:100, 125:125:125"/><prop '
+        'id="sleep_pstates" value="1:2:3"/>'
+    )
     hosts = "".join(f'<host id="{names}{k:03d}" speed="{speeds}">{props}</host>' for k in range(n))
-    return f'<platform version="4.1"><zone id="z" routing="None"><host id="master_host" speed="100Mf"/>{hosts}</zone></platform>'
+    return (
+        '<platform version="4.1"><zone id="z" routing="None"><host id="master_host" '
+        f'speed="100Mf"/>{hosts}</zone></platform>'
+    )

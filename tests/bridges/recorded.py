@@ -1,4 +1,5 @@
-"""What a real Batsim 4.2 said, and what its scheduler replied, message by message (`messages.csv.gz` of the golden runs)."""
+"""What a real Batsim 4.2 said, and what its scheduler replied, message by message (`messages.csv.gz` of the golden
+runs)."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ class Exchange:
 def begins(folder: Path) -> dict[str, Any]:
     """SIMULATION_BEGINS of a golden run, made from its platform file: the recording names it only."""
     root = ElementTree.fromstring(text_of(folder / "platform.xml.gz").strip())
-    hosts = sorted((host for host in root.iter("host") if host.get("id") != "master_host"), key=lambda host: host.get("id", ""))
+    hosts = sorted(
+        (host for host in root.iter("host") if host.get("id") != "master_host"), key=lambda host: host.get("id", "")
+    )
     resources = [
         {
             "id": number,
@@ -53,7 +56,9 @@ def exchanges(folder: Path) -> Iterator[Exchange]:
             current, number = Exchange(float(row["now"])), row["message"]
         kind, subject, detail = row["event"], row["subject"], row["detail"]
         if row["direction"] == "B":
-            current.told.append({"timestamp": float(row["now"]), "type": kind, "data": _data(kind, subject, detail, jobs)})
+            current.told.append(
+                {"timestamp": float(row["now"]), "type": kind, "data": _data(kind, subject, detail, jobs)}
+            )
             if kind == "SIMULATION_BEGINS":
                 current.told[-1] = begins(folder)
         elif kind == "EXECUTE_JOB":
@@ -66,7 +71,13 @@ def exchanges(folder: Path) -> Iterator[Exchange]:
 def _data(kind: str, subject: str, detail: str, jobs: dict[str, Any]) -> dict[str, Any]:
     if kind == "JOB_SUBMITTED":
         job = jobs[subject]
-        told = {"id": f"w0!{subject}", "subtime": job["subtime"], "res": job["res"], "walltime": job["walltime"], "profile": job["profile"]}
+        told = {
+            "id": f"w0!{subject}",
+            "subtime": job["subtime"],
+            "res": job["res"],
+            "walltime": job["walltime"],
+            "profile": job["profile"],
+        }
         return {"job_id": f"w0!{subject}", "job": told}
     if kind == "JOB_COMPLETED":
         return {"job_id": f"w0!{subject}", "job_state": detail, "return_code": 0, "alloc": ""}

@@ -66,7 +66,8 @@ class Process:
 
 
 class Asking:
-    """A desk as `tests.live.machine` knows one, behind a socket. A save is a death without warning: a new server goes on."""
+    """A desk as `tests.live.machine` knows one, behind a socket. A save is a death without warning: a new server goes
+    on."""
 
     def __init__(self, path: Path, killed: Any = None) -> None:
         self.path, self.killed, self.asked = path, killed, 0

@@ -1,4 +1,5 @@
-"""Inside Batsim: the schedule is that of Escala's own simulation, and every message of a real Batsim is answered as its scheduler did."""
+"""Inside Batsim: the schedule is that of Escala's own simulation, and every message of a real Batsim is answered as its
+scheduler did."""
 
 from __future__ import annotations
 
@@ -32,7 +33,12 @@ from tests.oracle.engines import run_kernel
 
 SCHEDULERS = ("easy", "easy-sjf", "conservative", "fcfs")
 SHUTDOWNS = ("never", "timeout:0", "timeout:3", "timeout:1+2", "hold:0.5", "hold:0.5:if-busy")
-FURTHER = (("saf", "proportional:0.5"), ("easy-fast", "off-reservation:1"), ("easy++", "hold:1:2"), ("unicep-fit", "inertial"))
+FURTHER = (
+    ("saf", "proportional:0.5"),
+    ("easy-fast", "off-reservation:1"),
+    ("easy++", "hold:1:2"),
+    ("unicep-fit", "inertial"),
+)
 PATIENCE_S = 60.0
 
 
@@ -100,7 +106,15 @@ def test_more_random_worlds() -> None:
     assert not found and asked > 500
 
 
-GOLDEN = ("ties1-fcfs_fast", "ties1-easy_bf", "ties1-easy_bf_fast", "ties2-easy_bf", "ties5-easy_bf", "ties5-easy_bf_fast", "ties6-easy_bf")
+GOLDEN = (
+    "ties1-fcfs_fast",
+    "ties1-easy_bf",
+    "ties1-easy_bf_fast",
+    "ties2-easy_bf",
+    "ties5-easy_bf",
+    "ties5-easy_bf_fast",
+    "ties6-easy_bf",
+)
 SWITCHING = ("power-timeout0", "power-timeout60", "power-timeout300-stock")
 LARGE = ("kth-easy_bf", "cerit-easy_bf", "theta22-easy_bf_fast")
 
@@ -115,13 +129,16 @@ def _replayed(name: str, traces: Path) -> tuple[int, list[str]]:
     said, wrong = 0, []
     for exchange in exchanges(folder):
         starts, states = decided(process.answer(json.dumps({"now": exchange.now_s, "events": exchange.told}).encode()))
-        if exchange.told[0]["type"] == "SIMULATION_BEGINS":  # its scheduler decides at once, ours as soon as jobs of time 0 would be there
+        # its scheduler decides at once, ours as soon as jobs of time 0 would be there
+        if exchange.told[0]["type"] == "SIMULATION_BEGINS":
             call = {"now": 0.0, "events": [{"timestamp": 0.0, "type": "REQUESTED_CALL", "data": {}}]}
             starts, states = decided(process.answer(json.dumps(call).encode()))
         said += 1
         alive = process.coming or (process._machine is not None and process._machine.jobs)
         if alive and (starts, states) != (exchange.starts, exchange.states):
-            wrong.append(f"message {said} of {exchange.now_s} s: {starts} {states} and not {exchange.starts} {exchange.states}")
+            wrong.append(
+                f"message {said} of {exchange.now_s} s: {starts} {states} and not {exchange.starts} {exchange.states}"
+            )
     assert process.over and process.started == len(read_jobs(folder / "out_jobs.csv.gz"))
     return said, wrong
 
@@ -208,11 +225,17 @@ def test_a_whole_simulation_over_zeromq(tmp_path: Path) -> None:
     profile = case.platform["profiles"][0]
     (tmp_path / "platform.xml").write_text(platform_file(20, profile["switch_off_s"], profile["switch_on_s"]))
     fake = FakeBatsim(case.platform, case.jobs)
-    with _running("--scheduler", "easy-sjf", "--shutdown", "timeout:3", "--platform", str(tmp_path / "platform.xml")) as (process, address):
+    with _running(
+        "--scheduler", "easy-sjf", "--shutdown", "timeout:3", "--platform", str(tmp_path / "platform.xml")
+    ) as (process, address):
         with _asking(address) as ask:
             fake.run(ask)
         out, err = process.communicate(timeout=PATIENCE_S)
-    assert (process.returncode, errors(err)) == (0, "") and "ended: messages" in out and "jobs started 60, rejected 0" in out
+    assert (
+        (process.returncode, errors(err)) == (0, "")
+        and "ended: messages" in out
+        and "jobs started 60, rejected 0" in out
+    )
     assert table_differences(fake.tables(), run_kernel(case)) == []
 
 
@@ -278,26 +301,44 @@ REAL = [
 """Inputs, hosts, policies and rules of runs inside a real Batsim."""
 
 
-def _real(tmp_path: Path, folder: Path, hosts: int, *options: str) -> tuple[subprocess.CompletedProcess[str], int, str, Path, str]:
-    """Batsim and this process on the files of a folder. What Batsim did, our status and errors, the log, the platform."""
+def _real(
+    tmp_path: Path, folder: Path, hosts: int, *options: str
+) -> tuple[subprocess.CompletedProcess[str], int, str, Path, str]:
+    """Batsim and this process on the files of a folder. What Batsim did, our status and errors, the log, the
+    platform."""
     program = shutil.which("batsim")
     if program is None:
         pytest.skip("no program batsim on the PATH: the recorded runs above stand for it")
     (log,) = (path for path in folder.iterdir() if path.name in ("medium_late.json", "workload.json.gz"))
     workload, platform = tmp_path / "workload.json", tmp_path / "platform.xml"
     workload.write_text(text_of(log))
-    text = re.sub(r"<config.*?</config>", "", text_of(folder / "platform.xml.gz"), flags=re.DOTALL)  # names that SimGrid no longer knows
+    # names that SimGrid no longer knows
+    text = re.sub(r"<config.*?</config>", "", text_of(folder / "platform.xml.gz"), flags=re.DOTALL)
     platform.write_text(text.replace('"watt_per_state"', '"wattage_per_state"').replace('"watt_off"', '"wattage_off"'))
     spec = f"{platform}#{hosts}"
     with _running("--platform", spec, *options) as (process, address):
-        command = [program, "-p", str(platform), "-w", str(workload), "-E", "--mmax", str(hosts), "-e", str(tmp_path / "out"), "-q"]
+        command = [
+            program,
+            "-p",
+            str(platform),
+            "-w",
+            str(workload),
+            "-E",
+            "--mmax",
+            str(hosts),
+            "-e",
+            str(tmp_path / "out"),
+            "-q",
+        ]
         done = subprocess.run([*command, "-s", address], capture_output=True, text=True, timeout=PATIENCE_S)
         _, err = process.communicate(timeout=PATIENCE_S)
     return done, process.returncode, errors(err), workload, spec
 
 
 @pytest.mark.parametrize(("folder", "hosts", "scheduler", "shutdown", "rules"), REAL)
-def test_the_real_batsim(tmp_path: Path, traces: Path, *, folder: str, hosts: int, scheduler: str, shutdown: str, rules: str) -> None:
+def test_the_real_batsim(
+    tmp_path: Path, traces: Path, *, folder: str, hosts: int, scheduler: str, shutdown: str, rules: str
+) -> None:
     """Where it is installed: all starts, hosts and joules as in Escala's own simulation."""
     more = ["--rebuild"] if scheduler == "conservative" else []
     given = ("--scheduler", scheduler, "--shutdown", shutdown, "--rules", rules, *more)
@@ -305,7 +346,10 @@ def test_the_real_batsim(tmp_path: Path, traces: Path, *, folder: str, hosts: in
     assert (done.returncode, status, err) == (0, 0, ""), done.stderr[-2000:]
     log = escala.read_workload(workload, speed=1e8)
     expected = escala.simulate(log, spec, scheduler, shutdown, rules=rules, rebuild=bool(more))
-    theirs = {row["job_id"]: (float(row["starting_time"]), row["allocated_resources"]) for row in rows_of(tmp_path / "out_jobs.csv")}
+    theirs = {
+        row["job_id"]: (float(row["starting_time"]), row["allocated_resources"])
+        for row in rows_of(tmp_path / "out_jobs.csv")
+    }
     for row in rows(expected.jobs):
         start_s, allocated = theirs.pop(row["job_id"])
         assert abs(start_s - row["start_s"]) < 2e-6 and allocated == row["nodes"], row["job_id"]
@@ -315,6 +359,8 @@ def test_the_real_batsim(tmp_path: Path, traces: Path, *, folder: str, hosts: in
 
 def test_the_real_batsim_stops_where_we_do(tmp_path: Path, traces: Path) -> None:
     """Jobs need all hosts, and some are kept off: neither waits for the other for ever."""
-    done, status, err, *_ = _real(tmp_path, traces / "batsim" / "golden-runs" / "ties5-easy_bf", 40, "--shutdown", "off-reservation:5")
+    done, status, err, *_ = _real(
+        tmp_path, traces / "batsim" / "golden-runs" / "ties5-easy_bf", 40, "--shutdown", "off-reservation:5"
+    )
     assert status == 2 and "15 jobs wait, and nothing will ever happen" in err and err.count("\n") == 1
     assert done.returncode != 0 and "REFUSED_BY_ESCALA" in done.stderr

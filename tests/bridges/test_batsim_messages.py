@@ -55,7 +55,8 @@ def _small(shutdown: str = "timeout:10", **options: Any) -> Process:
 
 
 def test_an_exchange_by_hand() -> None:
-    """Two hosts, off after 10 s. a needs one at 5 s and runs 20 s; b needs both at 30 s; c needs three, which nobody has."""
+    """Two hosts, off after 10 s. a needs one at 5 s and runs 20 s; b needs both at 30 s; c needs three, which nobody
+    has."""
     process = _small()
     assert _says(process, 0.0, ("SIMULATION_BEGINS", _hosts())) == [("CALL_ME_LATER", {"timestamp": 1e-7})]
     assert _says(process, 0.0, ("REQUESTED_CALL", {})) == [("CALL_ME_LATER", {"timestamp": 10.0})]
@@ -70,7 +71,10 @@ def test_an_exchange_by_hand() -> None:
     assert _says(process, 35.0, ("REQUESTED_CALL", {})) == [], "host 0 waits for b: the call is void"
     woken = ("RESOURCE_STATE_CHANGED", {"resources": "1", "state": "0"})
     assert _says(process, 181.52, woken) == [("EXECUTE_JOB", {"job_id": "b", "alloc": "0-1"})]
-    killed = ("JOB_COMPLETED", {"job_id": "b", "job_state": "COMPLETED_WALLTIME_REACHED", "return_code": -1, "alloc": "0-1"})
+    killed = (
+        "JOB_COMPLETED",
+        {"job_id": "b", "job_state": "COMPLETED_WALLTIME_REACHED", "return_code": -1, "alloc": "0-1"},
+    )
     assert _says(process, 211.52, killed) == [], "after the last job nobody is asked"
     assert _says(process, 211.52, ("SIMULATION_ENDS", {})) == [] and process.over
     assert (process.started, process.rejected, process.switches, process.messages) == (2, 1, 2, 13)
@@ -91,7 +95,8 @@ def test_hosts_that_are_unavailable() -> None:
 
 
 def test_hosts_that_take_longer_are_asked_for_apart() -> None:
-    """Batsim tells once, when the last host of a request is ready: quick hosts would seem to be as slow as the slowest."""
+    """Batsim tells once, when the last host of a request is ready: quick hosts would seem to be as slow as the
+    slowest."""
     quick = escala.read_platform("2x1", WATTS).profiles[0]
     slow = replace(quick, name="slow", switch_on_s=1000.0)
     platform = escala.Platform(name="p", cores=[1, 1, 1], profiles=(quick, slow), profile_of=[0, 1, 0])
@@ -145,13 +150,16 @@ LAST = ("NOTIFY", {"type": "no_more_static_job_to_submit"})
 def _lossy(lost: str, **config: Any) -> Process:
     process = Process(lambda nodes: Desk(nodes, "easy", "never"), escala.read_platform("2x1", WATTS), lost)
     profiles = {"w0": {"p": {"type": "delay", "delay": 30}}}
-    _says(process, 0.0, ("SIMULATION_BEGINS", _hosts(config={"dynamic-jobs-enabled": True} | config, profiles=profiles)))
+    _says(
+        process, 0.0, ("SIMULATION_BEGINS", _hosts(config={"dynamic-jobs-enabled": True} | config, profiles=profiles))
+    )
     return process
 
 
 @pytest.mark.parametrize("acknowledged", [False, True])
 def test_jobs_of_hosts_that_become_unavailable_are_killed_and_registered_anew(acknowledged: bool) -> None:
-    """a runs on host 0, b on host 1. Host 0 is lost at 12 s, host 1 at 20 s: each comes again, and a in the end a third time."""
+    """a runs on host 0, b on host 1. Host 0 is lost at 12 s, host 1 at 20 s: each comes again, and a in the end a third
+    time."""
     process = _lossy("requeue", **{"dynamic-jobs-acknowledged": acknowledged})
     jobs = (_job("w0!a", 1, walltime=100, user="ann"), _job("w0!b", 1, walltime=100))
     assert [kind for kind, _ in _says(process, 2.0, *jobs)] == ["EXECUTE_JOB"] * 2
@@ -161,7 +169,10 @@ def test_jobs_of_hosts_that_become_unavailable_are_killed_and_registered_anew(ac
     reply = _says(process, 12.0, ("JOB_COMPLETED", ended))
     copy = {"id": "w0!a#1", "res": 1, "walltime": 100, "user": "ann", "profile": "p#w0-a#1"}
     assert reply == [
-        ("REGISTER_PROFILE", {"workload_name": "w0", "profile_name": "p#w0-a#1", "profile": {"type": "delay", "delay": 30}}),
+        (
+            "REGISTER_PROFILE",
+            {"workload_name": "w0", "profile_name": "p#w0-a#1", "profile": {"type": "delay", "delay": 30}},
+        ),
         ("REGISTER_JOB", {"job_id": "w0!a#1", "job": copy}),
     ]
     killed = {"job_ids": ["w0!a"], "job_progress": {"w0!a": {"profile": "p", "progress": 0.4}}}
@@ -178,7 +189,10 @@ def test_jobs_of_hosts_that_become_unavailable_are_killed_and_registered_anew(ac
         assert _says(process, 40.0, ("JOB_SUBMITTED", {"job_id": "w0!a#2", "job": reply[1][1]["job"]})) == []
     back = ("NOTIFY", {"type": "event_machine_available", "resources": "0-1"})
     assert _says(process, 50.0, back) == [("EXECUTE_JOB", {"job_id": "w0!a#2", "alloc": "0"})]
-    last = ("JOB_COMPLETED", {"job_id": "w0!a#2", "job_state": "COMPLETED_SUCCESSFULLY", "return_code": 0, "alloc": "0"})
+    last = (
+        "JOB_COMPLETED",
+        {"job_id": "w0!a#2", "job_state": "COMPLETED_SUCCESSFULLY", "return_code": 0, "alloc": "0"},
+    )
     assert _says(process, 80.0, last) == [("NOTIFY", {"type": "registration_finished"})]
     assert (process.lost.killed, process.lost.requeued, process.lost.done) == (2, 2, [0.4])
 
@@ -188,7 +202,9 @@ def test_a_job_that_ended_before_its_kill_does_not_come_again() -> None:
     _says(process, 2.0, _job("w0!a", 1, walltime=100), LAST)
     assert _says(process, 12.0, DOWN) == [("KILL_JOB", {"job_ids": ["w0!a"]})]
     done = ("JOB_COMPLETED", {"job_id": "w0!a", "job_state": "COMPLETED_SUCCESSFULLY", "return_code": 0, "alloc": "0"})
-    assert _says(process, 12.0, done, ("JOB_KILLED", {"job_ids": ["w0!a"]})) == [("NOTIFY", {"type": "registration_finished"})]
+    assert _says(process, 12.0, done, ("JOB_KILLED", {"job_ids": ["w0!a"]})) == [
+        ("NOTIFY", {"type": "registration_finished"})
+    ]
     assert process.lost.killed == process.lost.requeued == 0
 
 
@@ -208,12 +224,15 @@ def test_what_cannot_be_registered_anew_is_one_line() -> None:
     process = _lossy("requeue")
     _says(process, 2.0, ("JOB_SUBMITTED", {"job_id": "w1!a", "job": {"id": "w1!a", "res": 1, "profile": "new"}}), DOWN)
     _says(process, 3.0, ("NOTIFY", {"type": "event_machine_unavailable", "resources": "1"}))
-    with pytest.raises(escala.EscalaError, match=r"profile 'new' of job 'w1!a' is not known.*--forward-profiles-on-submission"):
+    with pytest.raises(
+        escala.EscalaError, match=r"profile 'new' of job 'w1!a' is not known.*--forward-profiles-on-submission"
+    ):
         _says(process, 3.0, ("JOB_KILLED", {"job_ids": ["w1!a"]}))
 
 
 def test_a_job_without_a_walltime_is_passed_by_nobody_who_would_delay_it() -> None:
-    """a runs, for how long nobody knows; b needs both hosts and has a reservation after a year: c may pass it with any walltime below."""
+    """a runs, for how long nobody knows; b needs both hosts and has a reservation after a year: c may pass it with any
+    walltime below."""
     process = _small("never")
     _says(process, 0.0, ("SIMULATION_BEGINS", _hosts()))
     assert _says(process, 0.0, _job("a", 1)) == [("EXECUTE_JOB", {"job_id": "a", "alloc": "0"})]
@@ -233,7 +252,10 @@ WRONG = [
     (b'{"now": 1' + b"0" * 400 + b', "events": []}', "now is 1000"),
     ({"now": 1e300, "events": []}, "now is 1e+300"),
     ({"now": 5.0, "events": [5]}, "5 is no event"),
-    ({"now": 5.0, "events": [{"timestamp": 6.0, "type": "REQUESTED_CALL"}]}, "REQUESTED_CALL of 6.0 s after 0.0 s, in a message of 5.0 s"),
+    (
+        {"now": 5.0, "events": [{"timestamp": 6.0, "type": "REQUESTED_CALL"}]},
+        "REQUESTED_CALL of 6.0 s after 0.0 s, in a message of 5.0 s",
+    ),
     ({"now": 4.0, "events": []}, "a message of 4.0 s came after one of 5.0 s: time goes backwards"),
     (("JOB_EXPLODED", {}), "'JOB_EXPLODED' is an event that is not known here"),
     (("QUERY", {"requests": {}}), "'QUERY' is an event that is not known here"),
@@ -276,9 +298,15 @@ def test_what_makes_no_sense_is_one_line(told: Any, words: str) -> None:
         ({"compute_resources": [{"id": True}] * 2}, "is no compute resource"),
         ({"compute_resources": [{"id": 1}] * 2}, "the hosts have the numbers [1, 1]"),
         ({"compute_resources": [{"id": -1}, {"id": 0}]}, "the hosts have the numbers [-1, 0]"),
-        ({"compute_resources": [{"id": 0, "properties": {"sleep_pstates": "9" * 5000 + ":1:2"}}]}, "no list of triples"),
+        (
+            {"compute_resources": [{"id": 0, "properties": {"sleep_pstates": "9" * 5000 + ":1:2"}}]},
+            "no list of triples",
+        ),
         ({"compute_resources": [{"id": 0, "properties": {"sleep_pstates": "3000000000:1:2"}}]}, "no list of triples"),
-        ({"compute_resources": [{"id": k, "name": f"h{k}", "properties": {}} for k in range(2)]}, "host 'h0' cannot sleep, not so in the"),
+        (
+            {"compute_resources": [{"id": k, "name": f"h{k}", "properties": {}} for k in range(2)]},
+            "host 'h0' cannot sleep, not so in the",
+        ),
         ({"compute_resources": [{"id": 0, "properties": {"sleep_pstates": "1:2"}}]}, "no list of triples"),
         ({"compute_resources": [{"id": 0, "properties": {"sleep_pstates": "0:1:2"}}]}, "it cannot compute"),
         ({"compute_resources": [{"id": 0, "state": "computing"}]}, "begin with hosts that are idle or asleep"),
@@ -293,7 +321,9 @@ def test_a_walltime_beyond_all_time_is_the_longest_that_there_is() -> None:
     for walltime in (10**400, 1e300, float("inf")):
         process = Process(lambda nodes: Desk(nodes, "easy"), None)
         _says(process, 0.0, BEGUN)
-        assert _says(process, 0.0, _job("a", 2, walltime=walltime)) == [("EXECUTE_JOB", {"job_id": "a", "alloc": "0-1"})]
+        assert _says(process, 0.0, _job("a", 2, walltime=walltime)) == [
+            ("EXECUTE_JOB", {"job_id": "a", "alloc": "0-1"})
+        ]
 
 
 def test_without_a_platform_nodes_stay_on() -> None:
@@ -311,5 +341,7 @@ def test_without_a_platform_nodes_stay_on() -> None:
 def test_names_of_hosts_must_be_those_of_the_platform(tmp_path: Path) -> None:
     (tmp_path / "platform.xml").write_text(platform_file(2, 1.0, 2.0, names="other"))
     process = Process(lambda nodes: Desk(nodes, "fcfs"), escala.read_platform(str(tmp_path / "platform.xml")))
-    with pytest.raises(escala.EscalaError, match="host 0 is 'host0', in the platform 'other000': give the same file to both"):
+    with pytest.raises(
+        escala.EscalaError, match="host 0 is 'host0', in the platform 'other000': give the same file to both"
+    ):
         _says(process, 0.0, BEGUN)

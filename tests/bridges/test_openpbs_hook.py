@@ -1,4 +1,5 @@
-"""The hook of OpenPBS in the examples, against a stand-in for the module `pbs` and a real server: what it reads, asks and would run."""
+"""The hook of OpenPBS in the examples, against a stand-in for the module `pbs` and a real server: what it reads, asks
+and would run."""
 
 from __future__ import annotations
 
@@ -45,7 +46,11 @@ def _pbs(jobs: list[SimpleNamespace], vnodes: list[SimpleNamespace], config: Pat
 
 
 def _run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, jobs: list[SimpleNamespace], vnodes: list[SimpleNamespace], **more: Any
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    jobs: list[SimpleNamespace],
+    vnodes: list[SimpleNamespace],
+    **more: Any,
 ) -> list[str]:
     config = tmp_path / "hook.json"
     config.write_text(json.dumps({"socket": str(tmp_path / "s"), "nodes": ["n1", "n2", "n3", "n4"], **more}))
@@ -61,7 +66,10 @@ def _desk() -> Desk:
 
 def _vnodes(**states: int) -> list[SimpleNamespace]:
     """n4 before n1, and one that is not ours; all unused for long."""
-    return [SimpleNamespace(name=f"n{k}", state=states.get(f"n{k}", 0), last_used_time=1_700_000_000) for k in (4, 1, 2, 3, 9)]
+    return [
+        SimpleNamespace(name=f"n{k}", state=states.get(f"n{k}", 0), last_used_time=1_700_000_000)
+        for k in (4, 1, 2, 3, 9)
+    ]
 
 
 JOBS = [
@@ -75,8 +83,9 @@ JOBS = [
 
 
 def test_it_says_what_would_be_done(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Job 8 needs all cores and waits for job 7, which has outlived its walltime; job 9 may or may not pass it. By hand: 8 can start at
-    once in plans, as 7 should be over, so nobody with 60 s may pass it, and the idle nodes have waited too long to stay on."""
+    """Job 8 needs all cores and waits for job 7, which has outlived its walltime; job 9 may or may not pass it. By
+    hand: 8 can start at once in plans, as 7 should be over, so nobody with 60 s may pass it, and the idle nodes have
+    waited too long to stay on."""
     with served(tmp_path / "s", Answers(_desk())):
         log = _run(monkeypatch, tmp_path, JOBS, _vnodes(n1=16, n2=16))
     assert log == ["escala: would switch off: n3 n4", "accepted"]
@@ -97,10 +106,15 @@ def test_it_starts_jobs_where_it_may(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     states = _vnodes(n2=2, n3=1 + 16)  # down; offline
     with served(tmp_path / "s", Answers(_desk())):
         log = _run(monkeypatch, tmp_path, jobs, states)
-        assert log[0] == "escala: would start: qrun -a -H (n1:ncpus=2)+(n4:ncpus=1) 3.pbs" and not (tmp_path / "ran").exists()
+        assert (
+            log[0] == "escala: would start: qrun -a -H (n1:ncpus=2)+(n4:ncpus=1) 3.pbs"
+            and not (tmp_path / "ran").exists()
+        )
     with served(tmp_path / "s", Answers(_desk())):
         log = _run(monkeypatch, tmp_path, jobs, states, mode="run", qrun=str(qrun))
-    assert (tmp_path / "ran").read_text() == "-a -H (n1:ncpus=2)+(n4:ncpus=1) 3.pbs\n", "jobs 4 and 5 wait: one core is left"
+    assert (tmp_path / "ran").read_text() == "-a -H (n1:ncpus=2)+(n4:ncpus=1) 3.pbs\n", (
+        "jobs 4 and 5 wait: one core is left"
+    )
     assert log == [f"escala: started: {qrun} -a -H (n1:ncpus=2)+(n4:ncpus=1) 3.pbs: status 0", "accepted"]
 
 

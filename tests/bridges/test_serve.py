@@ -59,7 +59,9 @@ def _direct(case: Case) -> tuple[Any, int]:
     return machine.tables(), machine.asked
 
 
-@pytest.mark.parametrize(("scheduler", "shutdown", "kind"), [("easy", "hold:0.5", "multi-core"), ("easy-fast", "inertial", "one-core")])
+@pytest.mark.parametrize(
+    ("scheduler", "shutdown", "kind"), [("easy", "hold:0.5", "multi-core"), ("easy-fast", "inertial", "one-core")]
+)
 def test_orders_are_those_of_the_desk(tmp_path: Path, scheduler: str, shutdown: str, kind: str) -> None:
     case = case_of(scheduler, shutdown, kind, 60)
     expected, asked = _direct(case)
@@ -113,7 +115,9 @@ def test_a_job_that_could_never_run_is_refused_in_the_answer(tmp_path: Path) -> 
     for _ in range(2):
         with served(tmp_path / "s", Answers(_desk("fcfs"), tmp_path / "state.json")):
             orders = ask(tmp_path / "s", told)
-            assert request(tmp_path / "s", {"plan": told, "first": 5})["planned"] == [{"job_id": "c", "start_s": 1000.0}]
+            assert request(tmp_path / "s", {"plan": told, "first": 5})["planned"] == [
+                {"job_id": "c", "start_s": 1000.0}
+            ]
         assert [one.job_id for one in orders.starts] == ["c"]
         assert orders.refused == (("b", "it needs 5 cores, and platform '4x1' has 4"),)
 
@@ -148,7 +152,10 @@ GARBAGE = [
     (_line({"decide": {**_told(), "schema": 2}}), "schema 2 is not 1"),
     (_line({"decide": {**_told(), "nodes": {"power": ["on"]}}}), "there are 1 nodes"),
     (_line({"decide": _told(cores=[2, 4, 9.5])}), "jobs.cores[2] is 9.5"),
-    (_line({"decide": _told(cores=[9, 4, 1]) | {"placed": {"job": [0], "first": [0], "last": [0], "cores": [9]}}}), "more cores in placed"),
+    (
+        _line({"decide": _told(cores=[9, 4, 1]) | {"placed": {"job": [0], "first": [0], "last": [0], "cores": [9]}}}),
+        "more cores in placed",
+    ),
     (_line({"plan": _told(), "first": True}), "first is True: give a whole number"),
     (_line({"plan": _told(), "first": 0}), "first=0"),
 ]
@@ -248,7 +255,11 @@ def test_a_refused_snapshot_leaves_no_trace() -> None:
             wrong = json.loads(json.dumps(told))
             wrong["nodes"]["power"][0] = "off"  # jobs run on it: found after all was loaded
             good = _line({"decide": told})
-            for more in (_line({"decide": wrong}), _line({"plan": told, "first": 2}), good[: rng.randrange(len(good))] + b"}"):
+            for more in (
+                _line({"decide": wrong}),
+                _line({"plan": told, "first": 2}),
+                good[: rng.randrange(len(good))] + b"}",
+            ):
                 refused += b"error" in asked.answer(more)
             assert asked.answer(good) == plain.answer(good)
             assert asked._desk._carried == plain._desk._carried
@@ -290,7 +301,10 @@ def test_the_socket_is_its_owners_and_that_of_a_dead_server_is_taken_over(tmp_pa
     with pytest.raises(escala.EscalaError, match="is no socket: name another one"), listening(path):
         pass
     assert path.read_text() == "precious"
-    for wrong, words in ((tmp_path / "none" / "s", "there is no folder"), (tmp_path / ("s" * 120), "more than 107 bytes")):
+    for wrong, words in (
+        (tmp_path / "none" / "s", "there is no folder"),
+        (tmp_path / ("s" * 120), "more than 107 bytes"),
+    ):
         with pytest.raises(escala.EscalaError, match=words), listening(wrong):
             pass
 
@@ -355,7 +369,9 @@ def test_two_servers_do_not_share_a_state(tmp_path: Path, capsys: pytest.Capture
 
     state = tmp_path / "state.json"
     begun = Process(tmp_path / "first", "--platform", "4x1:grid5000", "--state", str(state))
-    assert run(["serve", "--platform", "4x1:grid5000", "--socket", str(tmp_path / "second"), "--state", str(state)]) == 2
+    assert (
+        run(["serve", "--platform", "4x1:grid5000", "--socket", str(tmp_path / "second"), "--state", str(state)]) == 2
+    )
     assert f"{state}: another server keeps its state there: end it, or name another file" in capsys.readouterr().err
     begun.end(signal.SIGKILL)
     with alone_with(state):
@@ -367,7 +383,9 @@ def test_asking_compiles_nothing() -> None:
     import subprocess
     import sys
 
-    code = "import sys; from escala.live import ask; print([m for m in ('numpy', 'numba', 'polars') if m in sys.modules])"
+    code = (
+        "import sys; from escala.live import ask; print([m for m in ('numpy', 'numba', 'polars') if m in sys.modules])"
+    )
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert outcome.stdout == "[]\n", outcome.stderr[-2000:]
 

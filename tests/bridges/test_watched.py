@@ -35,7 +35,9 @@ def test_figures_at_a_port() -> None:
     told = ["escala_beside_looks_total 1\n"]
     with exposed("127.0.0.1:0", lambda: told[0]) as address:
         with urllib.request.urlopen(f"http://{address}/metrics", timeout=5) as answer:
-            assert answer.read().decode() == told[0] and answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            assert answer.read().decode() == told[0] and answer.headers["Content-Type"].startswith(
+                "text/plain; version=0.0.4"
+            )
         told[0] = "escala_beside_looks_total 2\n"
         assert urllib.request.urlopen(f"http://{address}/metrics?x=1", timeout=5).read().decode() == told[0]
         with pytest.raises(urllib.error.HTTPError, match="404"):
@@ -83,7 +85,9 @@ def test_addresses_that_are_refused(where: str, said: str) -> None:
 
 
 @pytest.fixture(params=["path", "abstract"])
-def systemd(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[str]]]:
+def systemd(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[], list[str]]]:
     """A socket that hears what systemd would hear; gives the lines so far."""
     name = str(tmp_path / "n.sock") if request.param == "path" else f"@escala-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as here:
@@ -124,7 +128,9 @@ def test_nobody_listens_and_nobody_asked(tmp_path: Path, monkeypatch: pytest.Mon
         assert service.beat_s is None
 
 
-def test_it_is_alive_while_it_waits_for_the_next_look(systemd: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_alive_while_it_waits_for_the_next_look(
+    systemd: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A watchdog of .2 s, a wait of 1 s; and it ends at once when it is told to."""
     monkeypatch.setenv("WATCHDOG_USEC", "200000")
     here, there = socket.socketpair()

@@ -1,4 +1,5 @@
-"""A hub of models on this machine that speaks as much of the Hugging Face hub as huggingface_hub asks for, with repositories in memory."""
+"""A hub of models on this machine that speaks as much of the Hugging Face hub as huggingface_hub asks for, with
+repositories in memory."""
 
 from __future__ import annotations
 
@@ -67,13 +68,20 @@ class _Answers(BaseHTTPRequestHandler):
         elif path == "/api/validate-yaml":
             self._say(200, {"errors": [], "warnings": []})
         elif found := re.fullmatch(r"/api/models/(.+)/preupload/main", path):
-            files = [{"path": one["path"], "uploadMode": "regular", "shouldIgnore": False} for one in json.loads(body)["files"]]
+            files = [
+                {"path": one["path"], "uploadMode": "regular", "shouldIgnore": False}
+                for one in json.loads(body)["files"]
+            ]
             self._say(200, {"files": files})
         elif found := re.fullmatch(r"/api/models/(.+)/commit/main", path):
             lines = [json.loads(line) for line in body.splitlines()]
-            changed = {one["value"]["path"]: base64.b64decode(one["value"]["content"]) for one in lines if one["key"] == "file"}
+            changed = {
+                one["value"]["path"]: base64.b64decode(one["value"]["content"]) for one in lines if one["key"] == "file"
+            }
             sha = self.server.commit(found[1], changed)
-            self._say(200, {"commitUrl": f"{self.server.url}/{found[1]}/commit/{sha}", "commitOid": sha, "success": True})
+            self._say(
+                200, {"commitUrl": f"{self.server.url}/{found[1]}/commit/{sha}", "commitOid": sha, "success": True}
+            )
         else:
             self._say(404, {"error": path})
 
@@ -83,7 +91,18 @@ class _Answers(BaseHTTPRequestHandler):
             if (held := self.server.files(found[1], found[2] or "main")) is None:
                 return self._missing(found[1])
             siblings = [{"rfilename": name, "size": len(data), "blobId": _id(data)} for name, data in held[1].items()]
-            self._say(200, {"_id": "1", "id": found[1], "sha": held[0], "siblings": siblings, "tags": [], "downloads": 0, "likes": 0})
+            self._say(
+                200,
+                {
+                    "_id": "1",
+                    "id": found[1],
+                    "sha": held[0],
+                    "siblings": siblings,
+                    "tags": [],
+                    "downloads": 0,
+                    "likes": 0,
+                },
+            )
         elif found := re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
             if (held := self.server.files(found[1], found[2])) is None:
                 return self._missing(found[1])

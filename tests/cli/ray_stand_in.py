@@ -1,4 +1,5 @@
-"""A Ray that is none: a task runs in this process, and what goes to it and comes from it is pickled as Ray does it, by cloudpickle."""
+"""A Ray that is none: a task runs in this process, and what goes to it and comes from it is pickled as Ray does it, by
+cloudpickle."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ class StandIn(ModuleType):
         return cloudpickle.dumps(value)
 
     def remote(self, **_: Any) -> Callable[[Any], Any]:
-        return lambda function: SimpleNamespace(remote=lambda piece, job, **more: self._begun(function, piece, job, more))
+        return lambda function: SimpleNamespace(
+            remote=lambda piece, job, **more: self._begun(function, piece, job, more)
+        )
 
     def _begun(self, function: Any, piece: Any, job: bytes, more: dict[str, Any]) -> Any:
         given = cloudpickle.dumps((function, piece, more))

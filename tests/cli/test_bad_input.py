@@ -32,7 +32,10 @@ BAD_LOGS = {
     "empty": (b"", []),
     "prose": (b"Dear reader,\nthis is no log.\n", []),
     "letters in a line": (LOG.replace("2 10 -1", "2 ten -1").encode(), ["line 4"]),
-    "too few columns": (LOG.replace("3 20 -1 30 1 -1 -1 1 40 -1 1 7 -1 -1 -1 -1 -1 -1", "3 20 -1").encode(), ["line 5"]),
+    "too few columns": (
+        LOG.replace("3 20 -1 30 1 -1 -1 1 40 -1 1 7 -1 -1 -1 -1 -1 -1", "3 20 -1").encode(),
+        ["line 5"],
+    ),
     "truncated gzip": (gzip.compress(LOG.encode() * 50)[:100], ["gzip"]),
     "broken JSON": (b'{"nb_res": 4, "jobs": [', []),
     "binary": (bytes(range(256)) * 10, []),
@@ -52,7 +55,9 @@ def test_missing_log(escala_: Escala, tmp_path: Path) -> None:
     _refused(_replay(escala_, tmp_path / "nowhere.swf"), "nowhere.swf", "no such file")
 
 
-@pytest.mark.parametrize("form", ["--shutdown={}", "--scheduler=rollout:{}", "--scheduler=easy:queue={}", "--scheduler=shield:{}"])
+@pytest.mark.parametrize(
+    "form", ["--shutdown={}", "--scheduler=rollout:{}", "--scheduler=easy:queue={}", "--scheduler=shield:{}"]
+)
 def test_a_long_name_leaves_room_for_the_reason(escala_: Escala, log: Path, form: str) -> None:
     outcome = _replay(escala_, log, form.format("x" * 5000))
     _refused(outcome)
@@ -68,7 +73,9 @@ def test_a_pipe_is_said_to_be_one(escala_: Escala, log: Path, option: str) -> No
 
 def test_a_platform_has_a_name_that_a_line_can_hold(escala_: Escala, log: Path) -> None:
     (log.parent / "nodes.yaml").write_text(f"name: {'x' * 300_000}\nnodes: [{{count: 4, cores: 1}}]\n")
-    _refused(_replay(escala_, log, platform=str(log.parent / "nodes.yaml")), "platform file: name has 300000 characters")
+    _refused(
+        _replay(escala_, log, platform=str(log.parent / "nodes.yaml")), "platform file: name has 300000 characters"
+    )
 
 
 def test_job_larger_than_the_platform(escala_: Escala, log: Path) -> None:
@@ -100,7 +107,9 @@ def test_bad_options_name_what_is_known(escala_: Escala, log: Path, arguments: l
     assert os.listdir(log.parent) == ["small.swf"]
 
 
-@pytest.mark.parametrize(("spec", "word"), [("oroin", "orion"), ("4x", ""), ("4x1:TAURS", "taurus"), ("nowhere.xml", "nowhere.xml")])
+@pytest.mark.parametrize(
+    ("spec", "word"), [("oroin", "orion"), ("4x", ""), ("4x1:TAURS", "taurus"), ("nowhere.xml", "nowhere.xml")]
+)
 def test_unknown_platform(escala_: Escala, log: Path, spec: str, word: str) -> None:
     _refused(_replay(escala_, log, platform=spec), word)
 
@@ -111,7 +120,11 @@ def test_unknown_verb(escala_: Escala, verb: str, word: str) -> None:
 
 
 def test_unwritable_folder_is_refused_before_the_work(escala_: Escala, log: Path) -> None:
-    _refused(escala_("simulate", log, "--platform", "4x1", "--out", "/proc/nowhere/out"), "/proc/nowhere/out", "cannot be written")
+    _refused(
+        escala_("simulate", log, "--platform", "4x1", "--out", "/proc/nowhere/out"),
+        "/proc/nowhere/out",
+        "cannot be written",
+    )
 
 
 def test_foreign_folder_is_not_replaced(escala_: Escala, log: Path) -> None:
@@ -120,7 +133,9 @@ def test_foreign_folder_is_not_replaced(escala_: Escala, log: Path) -> None:
     _refused(_replay(escala_, log), "--force")
 
 
-@pytest.mark.parametrize(("given", "word"), [("easy,,", ""), ("easy,easy", "twice"), (" ,", "empty"), ("easy,esay", "easy")])
+@pytest.mark.parametrize(
+    ("given", "word"), [("easy,,", ""), ("easy,easy", "twice"), (" ,", "empty"), ("easy,esay", "easy")]
+)
 def test_lists_of_policies(escala_: Escala, log: Path, given: str, word: str) -> None:
     outcome = escala_("compare", log, "--platform", "4x1", "--schedulers", given)
     if not word:
@@ -146,16 +161,22 @@ def test_reports_need_results(escala_: Escala, tmp_path: Path) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_generators(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], word: str) -> None:
+def test_generators(
+    escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], word: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     _refused(escala_("workload", "generate", *arguments), word)
     assert not os.listdir(tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("sent", "status"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long)]
+)
 def test_an_interrupt_ends_compiled_work_at_once(tmp_path: Path, sent: signal.Signals, status: int) -> None:
-    jobs = "".join(f"{n} 0 -1 {50 + n % 977} {1 + n % 97} -1 -1 -1 1000 -1 1 1 -1 -1 -1 -1 -1 -1\n" for n in range(1, 60_001))
+    jobs = "".join(
+        f"{n} 0 -1 {50 + n % 977} {1 + n % 97} -1 -1 -1 1000 -1 1 1 -1 -1 -1 -1 -1 -1\n" for n in range(1, 60_001)
+    )
     (tmp_path / "crowd.swf").write_text(jobs)
     verb = ["simulate", "crowd.swf", "--platform", "100x1", "--scheduler", "conservative", "--rebuild", "--out", "out"]
     process = subprocess.Popen(

@@ -40,7 +40,9 @@ def clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_shadow_status_explain_and_replay(clients: Path, escala_: Escala) -> None:
-    begun = escala_("beside", "slurm", "--shutdown", "timeout:0", "--power", "taurus", "--period", "0.5", "--looks", "2")
+    begun = escala_(
+        "beside", "slurm", "--shutdown", "timeout:0", "--power", "taurus", "--period", "0.5", "--looks", "2"
+    )
     assert begun.status == 0 and begun.err == "", begun.err
     assert begun.out.startswith("shadow: partition batch, 8 nodes, easy + timeout:0; journal beside/journal.jsonl\n")
     assert "shadow: would start 4" in begun.out and begun.out.endswith("ended: looks 2, missed 0\n")
@@ -51,11 +53,33 @@ def test_shadow_status_explain_and_replay(clients: Path, escala_: Escala) -> Non
     told = escala_("beside", "explain", "4").out
     assert "8 CPUs on 4 nodes" in told and "the policy would have started it" in told
     assert "for Dependency, whatever the nodes do" in escala_("beside", "explain", "9", "beside").out
-    again = escala_("beside", "slurm", "--mode", "replay", "--from", "beside/journal.jsonl", "--folder", "again", "--power", "taurus")
+    again = escala_(
+        "beside",
+        "slurm",
+        "--mode",
+        "replay",
+        "--from",
+        "beside/journal.jsonl",
+        "--folder",
+        "again",
+        "--power",
+        "taurus",
+    )
     assert again.status == 0 and "ended: looks 2, missed 0" in again.out
     written = Path("again/journal.jsonl").read_text()
     for folder in ("again", "beside"):
-        twice = escala_("beside", "slurm", "--mode", "replay", "--from", "beside/journal.jsonl", "--folder", folder, "--power", "taurus")
+        twice = escala_(
+            "beside",
+            "slurm",
+            "--mode",
+            "replay",
+            "--from",
+            "beside/journal.jsonl",
+            "--folder",
+            folder,
+            "--power",
+            "taurus",
+        )
         assert twice.status == 2 and twice.err.count("\n") == 1
         assert f"--folder {folder}: holds a journal, and a replay begins anew: name another folder" in twice.err
     assert Path("again/journal.jsonl").read_text() == written
@@ -76,7 +100,9 @@ def test_shadow_status_explain_and_replay(clients: Path, escala_: Escala) -> Non
         (["--metrics", "./scontrol"], "scontrol: stands there already, and is no socket: name another one"),
     ],
 )
-def test_what_makes_no_sense_is_one_line_and_leaves_nothing(options: list[str], why: str, clients: Path, escala_: Escala) -> None:
+def test_what_makes_no_sense_is_one_line_and_leaves_nothing(
+    options: list[str], why: str, clients: Path, escala_: Escala
+) -> None:
     outcome = escala_("beside", "slurm", "--folder", "made", *options)
     assert outcome.status == 2 and why in outcome.err and outcome.err.count("\n") == 1, outcome.err
     assert not Path("made").exists()
@@ -87,26 +113,45 @@ def test_advise_and_undo(clients: Path, escala_: Escala) -> None:
     changes = clients / "beside" / "changes.jsonl"
     changes.parent.mkdir()
     changes.write_text('{"lease": "escala_n7", "t": 1795592250}\n')
-    outcome = escala_("beside", "slurm", "--mode", "advise", "--power", "taurus", "--scheduler", "fcfs", "--shutdown", "timeout:0", *guards)
+    outcome = escala_(
+        "beside",
+        "slurm",
+        "--mode",
+        "advise",
+        "--power",
+        "taurus",
+        "--scheduler",
+        "fcfs",
+        "--shutdown",
+        "timeout:0",
+        *guards,
+    )
     assert outcome.status == 0 and "advise: scontrol " in outcome.out, outcome
     assert escala_("beside", "undo", "--dry").out == "scontrol delete reservationname=escala_n7\n"
     failed = escala_("beside", "undo", "beside")
     assert failed.status == 2 and "FAILED scontrol delete" in failed.out and "1 commands failed" in failed.err
     changes.unlink()
     assert escala_("beside", "undo", "--dry").out == (
-        "nothing is left to undo\nleft alone: reservation escala_n7 of ann: there is no changes.jsonl here that names it\n"
+        "nothing is left to undo\nleft alone: reservation escala_n7 of ann: there is no changes.jsonl here that names "
+        "it\n"
     )
     assert "holds no journal.jsonl" in escala_("beside", "undo", clients).err
 
 
 @pytest.mark.parametrize("version", ["22.11.1", "23.03.0", "25.05.0", "25.11.1"])
-def test_a_version_that_was_not_tried_is_watched_and_never_acted_on(version: str, clients: Path, escala_: Escala) -> None:
+def test_a_version_that_was_not_tried_is_watched_and_never_acted_on(
+    version: str, clients: Path, escala_: Escala
+) -> None:
     squeue = clients / "squeue"
     squeue.write_text(squeue.read_text().replace("22.05.8", version))
     said = f"Slurm {version[:5]} is none of the versions that were tried (22.05, 23.02, 23.11, 24.05, 24.11): "
     for mode in ("order", "power", "full"):
         outcome = escala_("beside", "slurm", "--mode", mode, "--allow", "n5", "--i-am-root", "--folder", "made")
-        assert outcome.status == 2 and f"error: --mode {mode}: {said}take shadow or advise" in outcome.err and not Path("made").exists()
+        assert (
+            outcome.status == 2
+            and f"error: --mode {mode}: {said}take shadow or advise" in outcome.err
+            and not Path("made").exists()
+        )
     (clients / "beside").mkdir()
     (clients / "beside" / "changes.jsonl").write_text('{"lease": "escala_n7", "t": 1795592250}\n')
     advised = escala_("beside", "slurm", "--mode", "advise", "--allow", "n7", "--looks", "1", "--power", "taurus")
@@ -137,7 +182,9 @@ def test_one_process_acts_on_a_partition(clients: Path, escala_: Escala) -> None
     (clients / "second" / "changes.jsonl").write_text('{"lease": "escala_n7", "t": 1795592250}\n')
     with alone("lab", "batch", Path("first")):
         refused = escala_(*order)
-        assert refused.status == 2 and "cluster lab, partition batch: another process acts on it (--folder" in refused.err
+        assert (
+            refused.status == 2 and "cluster lab, partition batch: another process acts on it (--folder" in refused.err
+        )
         assert not Path("second/journal.jsonl").exists()
     for _ in range(2):
         assert escala_(*order).status == 0
@@ -205,9 +252,15 @@ def test_systemd_finds_no_fault_in_the_unit(tmp_path: Path) -> None:
     """And it calls the service well confined: below 2 of 10, where 8.5 is one that names a user alone."""
     unit = tmp_path / "escala.service"
     unit.write_text(UNIT.read_text().replace("/opt/escala/bin/escala", sys.executable))
-    said = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, timeout=60, check=False)
+    said = subprocess.run(
+        ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, timeout=60, check=False
+    )
     assert "escala.service" not in said.stdout + said.stderr
     said = subprocess.run(
-        ["systemd-analyze", "security", "--offline=true", str(unit)], capture_output=True, text=True, timeout=60, check=False
+        ["systemd-analyze", "security", "--offline=true", str(unit)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert float(re.findall(r"exposure level for escala.service: ([0-9.]+)", said.stdout)[0]) < 2.0

@@ -1,4 +1,5 @@
-"""What the energy of saved runs costs: at one price, at prices that change, with the site's overhead, and what is refused."""
+"""What the energy of saved runs costs: at one price, at prices that change, with the site's overhead, and what is
+refused."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ def test_one_price_is_energy_times_price(escala_: Escala, runs: list[Path]) -> N
 
 
 def test_prices_that_change_bill_each_stretch_by_its_own(escala_: Escala, runs: list[Path], tmp_path: Path) -> None:
-    """Night at 0, day at 1: what is drawn in the second half of the run, where nodes that idle draw the same all the time."""
+    """Night at 0, day at 1: what is drawn in the second half of the run, where nodes that idle draw the same all the
+    time."""
     nodes = escala.Result.load(runs[0]).nodes
     first, last = nodes["from_s"].min(), nodes["to_s"].max()
     half = (first + last) / 2  # type: ignore[operator]
@@ -81,6 +83,8 @@ def test_a_folder_of_several_runs_is_named_for_what_it_is(escala_: Escala, tmp_p
     assert escala_(*asked, "--out", tmp_path / "out").status == 0
     told = escala_("bill", tmp_path / "out", "--price", "0.2")
     assert (
-        told.status == 2 and "was written by escala compare, and is not one run" in told.err and "such as 'easy + never' in it" in told.err
+        told.status == 2
+        and "was written by escala compare, and is not one run" in told.err
+        and "such as 'easy + never' in it" in told.err
     )
     assert escala_("bill", tmp_path / "out" / "easy + never", "--price", "0.2").status == 0

@@ -20,7 +20,10 @@ def test_the_verb(escala_: Escala, tmp_path: Path) -> None:
     assert escala_("site", "import", path, "--out", site).status == 0
     done = escala_("calibrate", path, "--platform", site, "--out", out)
     assert done.status == 0, done.err
-    assert done.out.startswith("Whether this replay stands for the cluster cannot be told: only 2 jobs") and "By partition" in done.out
+    assert (
+        done.out.startswith("Whether this replay stands for the cluster cannot be told: only 2 jobs")
+        and "By partition" in done.out
+    )
     assert "inferred from the same log" in done.out and (out / "report.html").stat().st_size > 10_000
     kept = json.loads((out / "calibration.json").read_text())
     told = json.loads(escala_("calibrate", path, "--platform", site, "--json").out)
@@ -29,7 +32,9 @@ def test_the_verb(escala_: Escala, tmp_path: Path) -> None:
     assert (out / "partition.csv").read_text().splitlines()[0].startswith("partition,jobs,mean_recorded_s")
 
 
-def test_one_that_was_interrupted_takes_its_replay(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_was_interrupted_takes_its_replay(
+    escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, site, page = tmp_path / "jobs.txt", tmp_path / "site.toml", import_module("escala.report.calibration")
     path.write_text(SACCT)
     assert escala_("site", "import", path, "--out", site).status == 0
@@ -66,4 +71,8 @@ def test_partitions_that_the_platform_does_not_have_are_asked_for(escala_: Escal
     jobs = "".join(f"{k} 0 60 60 2 -1 -1 2 600 -1 1 1 1 -1 1 {k} -1 -1\n" for k in (1, 2))
     (tmp_path / "jobs.swf").write_text(jobs)
     done = escala_("calibrate", tmp_path / "jobs.swf", "--platform", "100x64")
-    assert done.status == 2 and "has no partition" in done.err and "in a site.toml (escala site import)" in done.err.splitlines()[-1]
+    assert (
+        done.status == 2
+        and "has no partition" in done.err
+        and "in a site.toml (escala site import)" in done.err.splitlines()[-1]
+    )

@@ -27,17 +27,30 @@ def test_campaign_tells_the_best_and_writes_a_table_and_a_page(escala_: Escala, 
     file.write_text(ASKED.format(log=log, machine="4x1:grid5000"))
     told = escala_("campaign", file, "--out", out, "--on", "local:1")
     assert told.status == 0, told.err
-    assert "8 runs" in told.out and "8 simulations made now, 0 before" in told.out and "a preset, not measured on this machine" in told.out
-    assert sorted(path.name for path in out.iterdir()) == ["index.html", "runs.journal", "runs.parquet", "seconds.parquet"]
+    assert (
+        "8 runs" in told.out
+        and "8 simulations made now, 0 before" in told.out
+        and "a preset, not measured on this machine" in told.out
+    )
+    assert sorted(path.name for path in out.iterdir()) == [
+        "index.html",
+        "runs.journal",
+        "runs.parquet",
+        "seconds.parquet",
+    ]
     page = (out / "index.html").read_text()
-    assert "The best by log and metric" in page and "Campaign of 8 runs" in page and "clairvoyant: knows runtimes" in page
+    assert (
+        "The best by log and metric" in page and "Campaign of 8 runs" in page and "clairvoyant: knows runtimes" in page
+    )
     again = escala_("campaign", file, "--out", out, "--on", "local:1", "--json")
     found = json.loads(again.out)
     assert again.status == 0 and (found["done"], found["kept"], found["failed"]) == (0, 8, 0)
     assert found["runs"] == json.loads(json.dumps(pl.read_parquet(out / "runs.parquet").to_dicts()))
     by_hand = {row["metric"]: row for row in found["best"]}
     assert by_hand["mean_wait_s"]["value"] == min(row["mean_wait_s"] for row in found["runs"] if not row["knows"])
-    assert by_hand["energy_j"]["policy"].startswith(("fcfs + never", "easy + never")), "clairvoyant policies are never the best"
+    assert by_hand["energy_j"]["policy"].startswith(("fcfs + never", "easy + never")), (
+        "clairvoyant policies are never the best"
+    )
 
 
 def test_failed_runs_are_named_and_give_status_1(escala_: Escala, log: Path, tmp_path: Path) -> None:
@@ -57,14 +70,20 @@ def test_a_wrong_file_is_one_line(escala_: Escala, log: Path, tmp_path: Path) ->
     ):
         file.write_text(text)
         told = escala_("campaign", file, "--out", tmp_path / "out")
-        assert told.status == 2 and said in told.err and str(file) in told.err and len(told.err.strip().splitlines()) == 1, told.err
+        assert (
+            told.status == 2 and said in told.err and str(file) in told.err and len(told.err.strip().splitlines()) == 1
+        ), told.err
     assert escala_("campaign", tmp_path / "none.toml", "--out", tmp_path / "out").status == 2
     assert not (tmp_path / "out").exists()
 
 
-def test_the_page_that_explains_it_works_as_it_is_written(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_that_explains_it_works_as_it_is_written(
+    escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    assert escala_("workload", "generate", "lublin", "jobs=300", "cores=32", "load=0.7", "--out", "month.swf").status == 0
+    assert (
+        escala_("workload", "generate", "lublin", "jobs=300", "cores=32", "load=0.7", "--out", "month.swf").status == 0
+    )
     text = PAGE.read_text(encoding="utf-8").partition("\n## Sharing a policy")[0]
     (asked,) = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     Path("campaign.toml").write_text(asked)
@@ -76,4 +95,7 @@ def test_the_page_that_explains_it_works_as_it_is_written(escala_: Escala, tmp_p
     (block,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     exec(block.replace("local:2", "local:1"), {"__name__": "__main__"})
     runs = pl.read_parquet("campaign/runs.parquet")
-    assert runs.filter(log="month", scheduler="easy")["seed"].to_list() == [None, None] and runs.height == 2 * (3 * 1 + 3) + 4 * 2 * 3
+    assert (
+        runs.filter(log="month", scheduler="easy")["seed"].to_list() == [None, None]
+        and runs.height == 2 * (3 * 1 + 3) + 4 * 2 * 3
+    )

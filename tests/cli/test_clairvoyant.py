@@ -1,4 +1,5 @@
-"""A policy that knows the future is marked in every table and page, an honest one in none; in files its name stays a name."""
+"""A policy that knows the future is marked in every table and page, an honest one in none; in files its name stays a
+name."""
 
 from __future__ import annotations
 
@@ -28,7 +29,16 @@ def _called(escala_: Escala, verb: str, log: Path, shutdown: str, *more: Any) ->
     chosen: dict[str, list[Any]] = {
         "simulate": ["--shutdown", shutdown],
         "compare": ["--schedulers", "easy", "--shutdowns", f"timeout:0,{shutdown}"],
-        "bound": ["--schedulers", "easy", "--shutdowns", f"timeout:0,{shutdown}", "--objective", "waste", "--limit", "1"],
+        "bound": [
+            "--schedulers",
+            "easy",
+            "--shutdowns",
+            f"timeout:0,{shutdown}",
+            "--objective",
+            "waste",
+            "--limit",
+            "1",
+        ],
     }
     outcome = escala_(verb, log, "--platform", SPEC, *chosen[verb], *more)
     assert outcome.status == 0, outcome.err
@@ -39,7 +49,11 @@ def _told(verb: str, told: Any, shutdown: str) -> Any:
     """What a JSON document says that "easy + shutdown" knows."""
     if verb == "simulate":
         return told["knows"]
-    return told["knows"][f"easy + {shutdown}"] if verb == "bound" else {row["policy"]: row["knows"] for row in told}[f"easy + {shutdown}"]
+    return (
+        told["knows"][f"easy + {shutdown}"]
+        if verb == "bound"
+        else {row["policy"]: row["knows"] for row in told}[f"easy + {shutdown}"]
+    )
 
 
 @pytest.mark.parametrize("shutdown", KNOWN)
@@ -66,7 +80,12 @@ def test_honest_policies_are_not_marked(escala_: Escala, log: Path, verb: str) -
 def test_known_runtimes_mark_every_run(escala_: Escala, log: Path, verb: str) -> None:
     out = _called(escala_, verb, log, "timeout:9", "--estimate", "runtime")
     assert "easy + timeout:9 †" in out and "† clairvoyant: knows runtimes" in out
-    assert _told(verb, json.loads(_called(escala_, verb, log, "timeout:9", "--estimate", "runtime", "--json")), "timeout:9") == "runtimes"
+    assert (
+        _told(
+            verb, json.loads(_called(escala_, verb, log, "timeout:9", "--estimate", "runtime", "--json")), "timeout:9"
+        )
+        == "runtimes"
+    )
 
 
 def test_saved_runs_and_comparisons_say_so(escala_: Escala, log: Path, tmp_path: Path) -> None:
@@ -82,10 +101,17 @@ def test_saved_runs_and_comparisons_say_so(escala_: Escala, log: Path, tmp_path:
 
 def test_the_list_of_policies_marks_them(escala_: Escala) -> None:
     out = escala_("policies").out
-    assert "arrivals-known ‡" in out and "oracle †" in out and "clairvoyant: knows runtimes; ‡ clairvoyant: knows arrivals" in out
+    assert (
+        "arrivals-known ‡" in out
+        and "oracle †" in out
+        and "clairvoyant: knows runtimes; ‡ clairvoyant: knows arrivals" in out
+    )
     assert len(SIGN.findall(out)) == 4
     rows = json.loads(escala_("policies", "--json").out)["shutdowns"]
-    assert {row["shutdown"]: row["knows"] for row in rows if row["knows"]} == {"arrivals-known": "arrivals", "oracle": "runtimes"}
+    assert {row["shutdown"]: row["knows"] for row in rows if row["knows"]} == {
+        "arrivals-known": "arrivals",
+        "oracle": "runtimes",
+    }
 
 
 def _rows(page: str) -> dict[str, set[str]]:
@@ -104,13 +130,25 @@ def _check_page(page: str, clairvoyant: dict[str, str], honest: set[str]) -> Non
     for name in honest:
         assert rows[name] == {name}
     marked = [table for table in re.findall(r"<table>.*?</table>", page, re.DOTALL) if SIGN.search(table)]
-    assert marked and all(re.search("<caption>.*[†‡] clairvoyant: knows", table) for table in marked), "a legend at each of them"
+    assert marked and all(re.search("<caption>.*[†‡] clairvoyant: knows", table) for table in marked), (
+        "a legend at each of them"
+    )
     assert re.search('class="warnings".*[†‡] clairvoyant: knows', page, re.DOTALL)
 
 
 def test_the_page_of_a_comparison_marks_them_everywhere(escala_: Escala, log: Path, tmp_path: Path) -> None:
     _called(
-        escala_, "compare", log, "oracle,arrivals-known", "--start-off", "--headroom", "waste", "--limit", "1", "--out", tmp_path / "out"
+        escala_,
+        "compare",
+        log,
+        "oracle,arrivals-known",
+        "--start-off",
+        "--headroom",
+        "waste",
+        "--limit",
+        "1",
+        "--out",
+        tmp_path / "out",
     )
     assert escala_("report", tmp_path / "out").status == 0
     page = (tmp_path / "out" / "report.html").read_text()
@@ -128,10 +166,14 @@ def test_headlines_name_what_can_be_had() -> None:
     summaries = {"easy + never": figures, "easy + timeout:0": middle, "easy + oracle †": better}
     told = " ".join(verdict.answers(summaries, "easy + never"))
     assert "Least energy: easy + timeout:0" in told and "oracle" not in told
-    assert [card.who for card in verdict.cards(summaries, reference="easy + never", metrics=["energy_j"])] == ["easy + timeout:0"]
+    assert [card.who for card in verdict.cards(summaries, reference="easy + never", metrics=["energy_j"])] == [
+        "easy + timeout:0"
+    ]
     marked = {"easy + never †": figures, "easy + oracle †": better}
     assert "Least energy: easy + oracle †" in " ".join(verdict.answers(marked, "easy + never †"))
-    rows = [{"policy": name, "episode": day, "energy_j": s["energy_j"]} for name, s in summaries.items() for day in range(3)]
+    rows = [
+        {"policy": name, "episode": day, "energy_j": s["energy_j"]} for name, s in summaries.items() for day in range(3)
+    ]
     found = comparing.episodes(pl.DataFrame(rows), ["energy_j"], reference="easy + never")
     assert [card.who for card in verdict.held_out_cards(found)] == ["easy + timeout:0"]
 
@@ -140,7 +182,11 @@ def test_the_best_beyond_chance_can_be_had() -> None:
     from escala.report import verdict
 
     figures = {"timeout:0": (10.0, 10.0), "oracle †": (5.0, 5.0), "hold": (8.0, 20.0)}
-    rows = [{"policy": p, "episode": day, "energy_j": e, "mean_wait_s": w} for p, (e, w) in figures.items() for day in range(10)]
+    rows = [
+        {"policy": p, "episode": day, "energy_j": e, "mean_wait_s": w}
+        for p, (e, w) in figures.items()
+        for day in range(10)
+    ]
     found = comparing.episodes(pl.DataFrame(rows), ["energy_j", "mean_wait_s"], reference="timeout:0")
     said, price = verdict.held_out(found)
     assert "better under oracle †" in said
@@ -168,7 +214,9 @@ def test_an_object_of_ones_own_is_marked(log: Path, tmp_path: Path) -> None:
 
     compared = escala.compare(log, SPEC, schedulers=["easy", Mine()], shutdowns=["never"])
     assert compared.table().select("policy", "knows").rows() == [("easy + never", ""), ("mine + never", "runtimes")]
-    _check_page(write_report(tmp_path, compared.results, title="x").read_text(), {"mine + never": "†"}, {"easy + never"})
+    _check_page(
+        write_report(tmp_path, compared.results, title="x").read_text(), {"mine + never": "†"}, {"easy + never"}
+    )
 
 
 DAYS = [{"submit_s": [0.0, 60.0], "runtime_s": [100.0, 900.0], "walltime_s": [1000.0, 1000.0], "cores": [3, 2]}] * 3
@@ -196,7 +244,9 @@ def test_judged_days_are_marked(judged: pl.DataFrame, tmp_path: Path) -> None:
 def test_judged_days_of_earlier_versions_are_marked_by_their_names(judged: pl.DataFrame, tmp_path: Path) -> None:
     found = comparing.episodes(judged.drop("knows"), ["energy_j"], reference="never")
     assert "knows" not in found.columns
-    _check_page(write_report(tmp_path, {}, title="x", comparison=found).read_text(), {"oracle": "†"}, {"never", "other"})
+    _check_page(
+        write_report(tmp_path, {}, title="x", comparison=found).read_text(), {"oracle": "†"}, {"never", "other"}
+    )
 
 
 def test_the_evaluation_of_an_agent_says_what_policies_know() -> None:

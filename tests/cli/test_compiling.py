@@ -30,7 +30,9 @@ def test_compilation_is_one_line_and_what_is_cached_is_silent(tmp_path: Path) ->
     """One small function in an empty cache, without a terminal; then the same again."""
     for expected in (f"{LINE}\n", ""):
         environment = {**os.environ, "ESCALA_CACHE_DIR": str(tmp_path)}
-        done = subprocess.run([sys.executable, "-c", DRAWN], capture_output=True, text=True, timeout=240, env=environment)
+        done = subprocess.run(
+            [sys.executable, "-c", DRAWN], capture_output=True, text=True, timeout=240, env=environment
+        )
         assert done.returncode == 0 and done.stderr == expected, done.stderr
 
 

@@ -21,7 +21,9 @@ from tests.cli.program import Escala
 def test_doctor_tells_versions_cache_threads_and_extras(escala_: Escala) -> None:
     outcome = escala_("doctor", "--json")
     told = json.loads(outcome.out)
-    assert outcome.status == 0 and told["escala"] == escala.__version__ and told["packages"]["polars"] == version("polars")
+    assert (
+        outcome.status == 0 and told["escala"] == escala.__version__ and told["packages"]["polars"] == version("polars")
+    )
     assert told["threads"]["processors"] == os.cpu_count() >= told["threads"]["usable"] >= 1
     assert {row["package"]: row["extra"] for row in told["extras"]} == EXTRAS
     shown = escala_("doctor").out
@@ -48,7 +50,9 @@ def test_doctor_finds_a_package_that_another_distribution_brings(monkeypatch: py
     assert {row["package"] for row in doctor._extras() if row["version"] is not None} == {"mlflow", "pygame"}
 
 
-def test_doctor_names_and_removes_what_killed_runs_left(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_and_removes_what_killed_runs_left(
+    escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for name in (".killed.partial", ".mine.partial"):
         (tmp_path / name / "new").mkdir(parents=True)
@@ -64,7 +68,8 @@ def test_doctor_names_and_removes_what_killed_runs_left(escala_: Escala, tmp_pat
 
 def test_doctor_imports_no_extra() -> None:
     code = (
-        "import sys; from escala.cli.app import run; run(['doctor', '--json']); print('torch' in sys.modules, 'matplotlib' in sys.modules)"
+        "import sys; from escala.cli.app import run; run(['doctor', '--json']); print('torch' in sys.modules, "
+        "'matplotlib' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.endswith("False False\n"), done.stderr
@@ -81,5 +86,7 @@ def test_doctor_imports_no_extra() -> None:
 def test_the_shell_completes_verbs_and_options(words: str, at: int, expected: list[str], tmp_path: Path) -> None:
     asked = {"_ESCALA_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(at), "HOME": str(tmp_path)}
     code = "import sys; sys.argv = ['escala']; from escala.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env={**os.environ, **asked})
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env={**os.environ, **asked}
+    )
     assert sorted(done.stdout.split()) == expected, done.stderr

@@ -69,16 +69,31 @@ def test_an_output_file_likewise(tmp_path: Path) -> None:
 
 
 def test_pieces_that_are_kept_are_told_also_behind_the_replays(tmp_path: Path) -> None:
-    arguments = ["compare", "small.swf", "--platform", "4x1", "--schedulers", "fcfs,easy", "--jobs", "1", "--out", "out"]
+    arguments = [
+        "compare",
+        "small.swf",
+        "--platform",
+        "4x1",
+        "--schedulers",
+        "fcfs,easy",
+        "--jobs",
+        "1",
+        "--out",
+        "out",
+    ]
     kept = "error: terminated; what was finished is kept beside out: the same command goes on"
     behind = "import escala.studies.lab.saving as saving; saving.save_runs = hit"
     assert ended(tmp_path, behind, arguments) == (143, kept)
-    assert ended(tmp_path, "import escala.cli.replay as replay; replay.read_log = hit", arguments) == (143, kept), "of an earlier run"
+    assert ended(tmp_path, "import escala.cli.replay as replay; replay.read_log = hit", arguments) == (143, kept), (
+        "of an earlier run"
+    )
     assert ended(tmp_path, "pass", arguments)[0] == 0
 
 
 def test_a_folder_that_grows_is_told_where_it_has_grown(tmp_path: Path) -> None:
-    (tmp_path / "c.toml").write_text('logs = ["small.swf"]\nplatforms = ["4x1"]\nschedulers = ["easy"]\nshutdowns = ["never"]\n')
+    (tmp_path / "c.toml").write_text(
+        'logs = ["small.swf"]\nplatforms = ["4x1"]\nschedulers = ["easy"]\nshutdowns = ["never"]\n'
+    )
     arguments = ["campaign", "c.toml", "--on", "local:1", "--out", "out", "--json"]
     assert ended(tmp_path, TOLD, arguments) == (143, "error: terminated; out holds what was written until then")
 
@@ -87,12 +102,15 @@ def test_when_all_is_told_a_signal_ends_the_program_as_any_other(tmp_path: Path)
     (tmp_path / "small.swf").write_text(LOG)
     change = "import escala.cli.app as app_; app_.sys.stdout.flush = hit; sys.argv[0] = 'escala'"
     program = PROGRAM.format(signal="SIGTERM", change=change).replace("sys.exit(app.run(sys.argv[1:]))", "app.main()")
-    done = subprocess.run([sys.executable, "-c", program, *SIMULATE], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *SIMULATE], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == -signal.SIGTERM and "Traceback" not in done.stderr and "nothing" not in done.stderr
 
 
 def test_python_says_nothing_of_what_an_ended_verb_leaves_to_its_helper() -> None:
-    """A verb that works in processes and is ended leaves semaphores, which Python's helper removes, and of which it would warn."""
+    """A verb that works in processes and is ended leaves semaphores, which Python's helper removes, and of which it
+    would warn."""
     code = (
         "import contextlib, os, sys\n"
         "from multiprocessing import get_context\n"

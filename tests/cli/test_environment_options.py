@@ -19,13 +19,19 @@ def test_every_option_stands_in_the_help(name: str, escala_: Escala) -> None:
     lines = option_lines(name)
     assert len(lines) > 10 and all(about and allowed for _, about, allowed in lines)
     told = "".join(escala_("render", "--help").out.split())
-    assert not [option for option, about, allowed in lines if "".join(f"{option}{about}[{allowed}]".split()) not in told]
+    assert not [
+        option for option, about, allowed in lines if "".join(f"{option}{about}[{allowed}]".split()) not in told
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_option_stands_in_the_documentation(name: str) -> None:
     if name == MULTI:  # a function that loads its environment when it is called
-        assert not [option for option, *_ in option_lines(name) if option.split("=")[0] not in (multi.slots.__doc__ or "")]
+        assert not [
+            option for option, *_ in option_lines(name) if option.split("=")[0] not in (multi.slots.__doc__ or "")
+        ]
         return
     told = (ENVIRONMENTS[name].__doc__ or "").splitlines()
-    assert not [option for option, about, allowed in option_lines(name) if f"- `{option}`: {about}; {allowed}" not in told]
+    assert not [
+        option for option, about, allowed in option_lines(name) if f"- `{option}`: {about}; {allowed}" not in told
+    ]

@@ -52,11 +52,14 @@ def test_the_verb_writes_a_file_that_says_what_it_is(escala_: Escala, tmp_path: 
     assert again.status == 2 and again.err.count("\n") == 1 and "exists already" in again.err
     assert escala_("export", KEPT, "--out", out, "--force").status == 0
     assert escala_("export", KEPT, "--out", tmp_path / "folder").status == 0
-    assert escala_("export", tmp_path / "folder", "--out", tmp_path / "same.onnx").status == 0  # what is exported already, too
+    # what is exported already, too
+    assert escala_("export", tmp_path / "folder", "--out", tmp_path / "same.onnx").status == 0
     assert (tmp_path / "same.onnx").read_bytes() == out.read_bytes()
 
 
-def test_without_onnx_one_line_names_the_extra(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_onnx_one_line_names_the_extra(
+    escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(extras, "found", lambda package: package != "onnx")
     done = escala_("export", KEPT, "--out", tmp_path / "agent.onnx")
     assert done.status == 2 and done.err.count("\n") == 1 and "needs the extra [onnx] of Escala" in done.err

@@ -44,7 +44,10 @@ def test_python_is_told_the_extra_of_the_name_it_asks_for() -> None:
         "except escala.EscalaError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.stdout.startswith("escala.train needs the extra [agents] of Escala, of which") and done.stdout.count("\n") == 1, done.stderr
+    assert (
+        done.stdout.startswith("escala.train needs the extra [agents] of Escala, of which")
+        and done.stdout.count("\n") == 1
+    ), done.stderr
 
 
 def test_packages_and_extras_are_those_of_the_project() -> None:

@@ -60,14 +60,23 @@ def test_a_log_comes_with_its_address_terms_and_thanks(escala_: Escala, archive:
     address, asked = archive
     outcome = escala_("workload", "fetch", "kth-sp2", "--insecure", "--mirror", address)
     assert outcome.status == 0, outcome.err
-    for shown in (f"{address}/l_kth_sp2/KTH-SP2-1996-2.1-cln.swf.gz", "Feitelson", "Lars Malinowsky", hashlib.sha256(PACKED).hexdigest()):
+    for shown in (
+        f"{address}/l_kth_sp2/KTH-SP2-1996-2.1-cln.swf.gz",
+        "Feitelson",
+        "Lars Malinowsky",
+        hashlib.sha256(PACKED).hexdigest(),
+    ):
         assert shown in outcome.out
     assert outcome.out.index("citation") < outcome.out.index("file:"), "terms come before the file"
     assert Path("KTH-SP2-1996-2.1-cln.swf.gz").read_bytes() == PACKED
     assert escala_("workload", "describe", "KTH-SP2-1996-2.1-cln.swf.gz").status == 0
-    again = escala_("workload", "fetch", "kth-sp2", "--insecure", "--mirror", address, "--out", "again.swf.gz", "--json")
+    again = escala_(
+        "workload", "fetch", "kth-sp2", "--insecure", "--mirror", address, "--out", "again.swf.gz", "--json"
+    )
     told = json.loads(again.out)
-    assert told["file"] == "again.swf.gz" and told["acknowledge"] == ["A. Giver"] and told["address"].startswith(address)
+    assert (
+        told["file"] == "again.swf.gz" and told["acknowledge"] == ["A. Giver"] and told["address"].startswith(address)
+    )
     assert len(asked) == 1, "the second comes from the cache"
 
 
@@ -92,14 +101,23 @@ def test_what_is_not_the_log_is_refused_and_not_kept(
 
 def test_without_a_network_one_line_says_so(escala_: Escala, archive: tuple[str, list[str]]) -> None:
     outcome = escala_("workload", "fetch", "KTH-SP2", "--insecure", "--mirror", "http://127.0.0.1:9")
-    assert outcome.status == 2 and outcome.err.startswith("error: http://127.0.0.1:9/l_kth_sp2/") and outcome.err.count("\n") == 1
+    assert (
+        outcome.status == 2
+        and outcome.err.startswith("error: http://127.0.0.1:9/l_kth_sp2/")
+        and outcome.err.count("\n") == 1
+    )
     assert "no connection" in outcome.err and "Traceback" not in outcome.err and not list(Path().iterdir())
 
 
 def test_a_file_that_is_there_is_not_overwritten(escala_: Escala, archive: tuple[str, list[str]]) -> None:
     Path("mine.swf.gz").write_text("mine")
     outcome = escala_("workload", "fetch", "KTH-SP2", "--insecure", "--mirror", archive[0], "--out", "mine.swf.gz")
-    assert outcome.status == 2 and "exists already" in outcome.err and Path("mine.swf.gz").read_text() == "mine" and not archive[1]
+    assert (
+        outcome.status == 2
+        and "exists already" in outcome.err
+        and Path("mine.swf.gz").read_text() == "mine"
+        and not archive[1]
+    )
 
 
 def test_names_are_found_and_listed(escala_: Escala) -> None:
@@ -113,14 +131,20 @@ def test_names_are_found_and_listed(escala_: Escala) -> None:
     assert "name a log" in escala_("workload", "fetch").err
 
 
-def test_another_file_than_at_the_first_load_is_refused(escala_: Escala, archive: tuple[str, list[str]], tmp_path: Path) -> None:
+def test_another_file_than_at_the_first_load_is_refused(
+    escala_: Escala, archive: tuple[str, list[str]], tmp_path: Path
+) -> None:
     given = ("workload", "fetch", "kth-sp2", "--insecure", "--mirror", archive[0], "--force")
     assert "first load" in escala_(*given).out and "as at the first load" in escala_(*given).out
     cached = next((tmp_path / "cache").rglob("KTH*.gz"))
     other = gzip.compress(f"; changed\n{LOG}".encode(), mtime=0)
     cached.write_bytes(other)
     outcome = escala_(*given)
-    assert outcome.status == 2 and f"that of the first load was {hashlib.sha256(PACKED).hexdigest()}" in outcome.err and not cached.exists()
+    assert (
+        outcome.status == 2
+        and f"that of the first load was {hashlib.sha256(PACKED).hexdigest()}" in outcome.err
+        and not cached.exists()
+    )
     cached.write_bytes(other)
     assert escala_(*given, "--sha256", hashlib.sha256(other).hexdigest()).status == 0
     assert "as at the first load" in escala_(*given).out
@@ -131,7 +155,9 @@ def test_a_mirror_without_https_must_be_asked_for(escala_: Escala, archive: tupl
     assert outcome.status == 2 and "--insecure" in outcome.err and not archive[1]
 
 
-def test_a_log_larger_than_any_is_refused(escala_: Escala, archive: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_larger_than_any_is_refused(
+    escala_: Escala, archive: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("escala.workload.fetch.MOST_BYTES", 50)
     outcome = escala_("workload", "fetch", "kth-sp2", "--insecure", "--mirror", archive[0])
     assert outcome.status == 2 and "larger than 50 bytes" in outcome.err and not list(Path().iterdir())

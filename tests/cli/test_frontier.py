@@ -11,7 +11,14 @@ from escala.tuning import joint
 from escala.workload import generate, write_swf
 from tests.cli.program import Escala
 
-ASKED = ("--platform", "4x1:grid5000", "--schedulers", "easy,sjf-fit", "--shutdowns", "never,timeout:0,hold:0.5:60,oracle")
+ASKED = (
+    "--platform",
+    "4x1:grid5000",
+    "--schedulers",
+    "easy,sjf-fit",
+    "--shutdowns",
+    "never,timeout:0,hold:0.5:60,oracle",
+)
 
 
 def test_frontier_says_what_is_saved_at_which_wait(escala_: Escala, log: Path, tmp_path: Path) -> None:
@@ -24,7 +31,9 @@ def test_frontier_says_what_is_saved_at_which_wait(escala_: Escala, log: Path, t
     assert sorted(path.name for path in out.iterdir()) == ["frontier.json", "manifest.json", "report.html"]
     found = json.loads((out / "frontier.json").read_text())
     assert len(found["pairs"]) == 8 and found["reference"] == "easy + never"
-    assert found["pairs"]["easy + oracle"]["knows"] and not any("oracle" in name for name in found["undominated"]["mean_wait_s"])
+    assert found["pairs"]["easy + oracle"]["knows"] and not any(
+        "oracle" in name for name in found["undominated"]["mean_wait_s"]
+    )
     page = (out / "report.html").read_text()
     assert "EUR" in page and "reference" in page and "a preset, not measured on this machine" in page
     again = escala_("frontier", log, *ASKED, "--json")
@@ -43,7 +52,9 @@ def test_frontier_refuses_what_it_cannot_tell(escala_: Escala, log: Path, tmp_pa
 
 
 def test_the_verb_and_the_function_try_the_same_pairs() -> None:
-    assert frontier.SCHEDULERS.split(",") == list(joint.SCHEDULERS) and frontier.SHUTDOWNS.split(",") == list(joint.SHUTDOWNS)
+    assert frontier.SCHEDULERS.split(",") == list(joint.SCHEDULERS) and frontier.SHUTDOWNS.split(",") == list(
+        joint.SHUTDOWNS
+    )
 
 
 def test_after_judges_the_chosen_on_later_weeks(escala_: Escala, tmp_path: Path) -> None:
@@ -55,7 +66,10 @@ def test_after_judges_the_chosen_on_later_weeks(escala_: Escala, tmp_path: Path)
     assert told.status == 0, told.err
     assert "chosen on the first 21 days, judged on the 14 after them" in told.out
     assert "on later weeks" in (tmp_path / "out" / "report.html").read_text()
-    assert "No pair needs less energy than easy + never within the limit on waits: there is no policy to write." in told.out
+    assert (
+        "No pair needs less energy than easy + never within the limit on waits: there is no policy to write."
+        in told.out
+    )
     later = json.loads((tmp_path / "out" / "frontier.json").read_text())["later"]
     assert next(iter(later["pairs"])) == "easy + never" and later["weeks"] == 2
     bad = escala_("frontier", log, *asked[:-1], "99%", "--out", tmp_path / "bad")
@@ -87,9 +101,15 @@ def test_what_was_chosen_runs_from_its_folder(escala_: Escala, tmp_path: Path) -
 def test_no_two_shutdown_policies_look_alike() -> None:
     """More of them than there are forms: full, then hollow; and who knows the future is marked in the legend too."""
     shutdowns = ("never", *(f"timeout:{60 * k}" for k in range(1, len(page.MARKERS) + 2)), "arrivals-known")
-    found = joint.frontier(generate.lublin(jobs=60, cores=16, seed=1), "16x1:grid5000", schedulers=("easy",), shutdowns=shutdowns)
+    found = joint.frontier(
+        generate.lublin(jobs=60, cores=16, seed=1), "16x1:grid5000", schedulers=("easy",), shutdowns=shutdowns
+    )
     figure = page.picture(found)
-    looks = [(line.get_marker(), line.get_markerfacecolor() == "none") for line in figure.axes[0].lines if line.get_marker() != "None"]
+    looks = [
+        (line.get_marker(), line.get_markerfacecolor() == "none")
+        for line in figure.axes[0].lines
+        if line.get_marker() != "None"
+    ]
     assert len(looks) == len(shutdowns) == len(set(looks))
     named = [text.get_text() for text in figure.legends[0].get_texts()]
     assert named == ["easy", *shutdowns[:-1], "arrivals-known ‡"]

@@ -20,7 +20,11 @@ def interrupted(simulate: Callable[..., Any], at: int, begun: list[str]) -> Call
     """`simulate`, of which the call of this number, from 0, is interrupted. begun: gets the policies of each call."""
 
     def counted(log: Any, machine: Any, *pair: Any, **options: Any) -> Any:
-        begun.append(" + ".join(str(getattr(policy, "name", policy)) for policy in (*pair, *(options.get(k) for k in ROLES)) if policy))
+        begun.append(
+            " + ".join(
+                str(getattr(policy, "name", policy)) for policy in (*pair, *(options.get(k) for k in ROLES)) if policy
+            )
+        )
         if len(begun) == at + 1:
             raise KeyboardInterrupt
         return simulate(log, machine, *pair, **options)
@@ -31,7 +35,9 @@ def interrupted(simulate: Callable[..., Any], at: int, begun: list[str]) -> Call
 ROLES = ("scheduler", "shutdown")
 
 
-def test_bound_goes_on_with_the_runs_of_policies(escala_: Escala, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bound_goes_on_with_the_runs_of_policies(
+    escala_: Escala, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bounds, begun = import_module("escala.bounds.schedule_bound"), list[str]()
     verb = ["bound", log, "--platform", "4x1", "--schedulers", "fcfs,easy,saf", "--limit", "0.1", "--json"]
     whole = escala_(*verb, "--out", tmp_path / "whole")
@@ -41,15 +47,32 @@ def test_bound_goes_on_with_the_runs_of_policies(escala_: Escala, log: Path, tmp
     assert stopped.status == 130 and "pieces: 2" in stopped.err and "the same command goes on" in stopped.err
     assert not (tmp_path / "out").exists()
     resumed = escala_(*verb, "--out", tmp_path / "out")
-    assert resumed.status == 0 and begun[:5] == ["fcfs", "easy", "saf", "saf", "sjf-fit"] and "interrupted run: 2" in resumed.err
+    assert (
+        resumed.status == 0
+        and begun[:5] == ["fcfs", "easy", "saf", "saf", "sjf-fit"]
+        and "interrupted run: 2" in resumed.err
+    )
     assert json.loads(resumed.out)["policies"] == json.loads(whole.out)["policies"]
     assert sorted(os.listdir(tmp_path)) == ["out", "small.swf", "whole"]
     assert sorted(os.listdir(tmp_path / "out")) == sorted(os.listdir(tmp_path / "whole"))
 
 
-def test_pieces_of_another_request_are_not_taken(escala_: Escala, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_of_another_request_are_not_taken(
+    escala_: Escala, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bounds, begun = import_module("escala.bounds.schedule_bound"), list[str]()
-    verb = ["bound", log, "--platform", "4x1", "--schedulers", "fcfs,easy,saf", "--limit", "0.1", "--out", tmp_path / "out"]
+    verb = [
+        "bound",
+        log,
+        "--platform",
+        "4x1",
+        "--schedulers",
+        "fcfs,easy,saf",
+        "--limit",
+        "0.1",
+        "--out",
+        tmp_path / "out",
+    ]
     monkeypatch.setattr(bounds, "simulate", interrupted(bounds.simulate, 2, begun))
     assert escala_(*verb).status == 130
     log.write_text(log.read_text().replace(" 400 ", " 410 "))
@@ -65,11 +88,35 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.learn
-def test_evaluate_goes_on_with_the_days_of_policies(escala_: Escala, week: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evaluate_goes_on_with_the_days_of_policies(
+    escala_: Escala, week: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("stable_baselines3")
     days, begun = escala.read_workload(week).split_days(), list[str]()
-    escala.agents.search(days[:2], "orion", generations=1, population=4, seed=0, stretch_cost=0.15, window="drain", out=tmp_path / "agent")
-    verb = ["evaluate", tmp_path / "agent", week, "--after", "2", "--days", "2", "--runs", "2", "--baselines", "timeout:0,never", "--json"]
+    escala.agents.search(
+        days[:2],
+        "orion",
+        generations=1,
+        population=4,
+        seed=0,
+        stretch_cost=0.15,
+        window="drain",
+        out=tmp_path / "agent",
+    )
+    verb = [
+        "evaluate",
+        tmp_path / "agent",
+        week,
+        "--after",
+        "2",
+        "--days",
+        "2",
+        "--runs",
+        "2",
+        "--baselines",
+        "timeout:0,never",
+        "--json",
+    ]
     whole = escala_(*verb, "--out", tmp_path / "whole")
     assert whole.status == 0, whole.err
     judge = import_module("escala.agents.evaluate")
@@ -84,7 +131,9 @@ def test_evaluate_goes_on_with_the_days_of_policies(escala_: Escala, week: Path,
 
 @pytest.mark.slow
 @pytest.mark.learn
-def test_the_demo_goes_on_with_all_that_it_finished(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_goes_on_with_all_that_it_finished(
+    escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("stable_baselines3")
     joint, replays = import_module("escala.tuning.joint"), import_module("escala.tuning.replays")
     weeks, begun = tmp_path / "weeks.swf", list[str]()

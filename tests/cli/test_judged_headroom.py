@@ -26,7 +26,9 @@ def agent(week: Path) -> Path:
     pytest.importorskip("stable_baselines3")
     days = escala.workload.read_workload(week).split_days()
     out = week.parent / "agent"
-    escala.agents.search(days[:2], "orion", generations=1, population=4, seed=0, stretch_cost=0.15, window="drain", out=out)
+    escala.agents.search(
+        days[:2], "orion", generations=1, population=4, seed=0, stretch_cost=0.15, window="drain", out=out
+    )
     return out
 
 
@@ -55,7 +57,11 @@ def test_shares_in_the_table_the_folder_and_the_page(
     rows = {row["policy"]: row for row in json.loads(done.out) if row["metric"] == "waste_j"}
     assert all("headroom_proved" not in row for row in json.loads(done.out) if row["metric"] != "waste_j")
     assert rows["timeout:0"]["headroom_proved"] == 0.0 and rows["timeout:0"]["late_jobs"] == 0.0
-    assert rows["hold:0.25"]["headroom_proved_low"] <= rows["hold:0.25"]["headroom_proved"] <= rows["hold:0.25"]["headroom"] + 1e-9
+    assert (
+        rows["hold:0.25"]["headroom_proved_low"]
+        <= rows["hold:0.25"]["headroom_proved"]
+        <= rows["hold:0.25"]["headroom"] + 1e-9
+    )
     kept = json.loads((tmp_path / "judged" / "headroom.json").read_text())
     assert kept["policies"]["hold:0.25"]["proved"] == rows["hold:0.25"]["headroom_proved"] and len(kept["bounded"]) == 2
     assert escala_("report", tmp_path / "judged").status == 0
@@ -77,13 +83,19 @@ def test_shares_in_the_table_the_folder_and_the_page(
 
     monkeypatch.setattr(headroom.waste_bound, "bound_at", once)
     ended = escala_(*judge, "--out", tmp_path / "ended")
-    assert ended.status == 130 and "bounded until then" in ended.err and "1 of 2 days have a bound (ended by Ctrl-C)" in ended.out
+    assert (
+        ended.status == 130
+        and "bounded until then" in ended.err
+        and "1 of 2 days have a bound (ended by Ctrl-C)" in ended.out
+    )
     assert len(json.loads((tmp_path / "ended" / "headroom.json").read_text())["bounded"]) == 1
     assert (tmp_path / "ended" / "days.csv").exists()
 
 
 @pytest.mark.learn
-def test_agents_and_machines_without_a_bound_are_refused_before_anything_is_judged(escala_: Escala, week: Path, agent: Path) -> None:
+def test_agents_and_machines_without_a_bound_are_refused_before_anything_is_judged(
+    escala_: Escala, week: Path, agent: Path
+) -> None:
     waits = escala_("evaluate", agent, week, "--headroom", "wait")
     assert waits.status == 2 and "escala/Scheduling-v0" in waits.err and waits.err.count("\n") == 1
     plain = escala_("evaluate", agent, week, "--headroom", "waste", "--platform", "4x12:none")

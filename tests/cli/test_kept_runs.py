@@ -14,7 +14,20 @@ from tests.cli.program import Escala
 
 
 def _compare(escala_: Escala, log: Path, out: Path, *more: object) -> Any:
-    return escala_("compare", log, "--platform", "4x1", "--schedulers", "fcfs,sjf,easy,saf", "--out", out, "--jobs", "1", "--json", *more)
+    return escala_(
+        "compare",
+        log,
+        "--platform",
+        "4x1",
+        "--schedulers",
+        "fcfs,sjf,easy,saf",
+        "--out",
+        out,
+        "--jobs",
+        "1",
+        "--json",
+        *more,
+    )
 
 
 def _interrupt(monkeypatch: pytest.MonkeyPatch, at: int) -> list[str]:
@@ -70,14 +83,21 @@ def test_runs_of_another_request_are_not_taken(
     assert begun == ["fcfs", "sjf", "easy", "saf"]
 
 
-def test_a_pair_more_takes_those_that_are_there(escala_: Escala, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pair_more_takes_those_that_are_there(
+    escala_: Escala, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         _interrupt(patch, 3)
         assert _compare(escala_, log, tmp_path / "out").status == 130
     begun = _interrupt(monkeypatch, 9)
     assert _compare(escala_, log, tmp_path / "out", "--schedulers", "first-fit,easy").status == 0
     assert begun == ["first-fit"]
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["easy + never", "first-fit + never", "manifest.json", "table.csv"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "easy + never",
+        "first-fit + never",
+        "manifest.json",
+        "table.csv",
+    ]
 
 
 def test_without_a_folder_nothing_is_kept(escala_: Escala, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,5 @@
-"""The verbs under leaderboard: what they print and write, the page that explains them, and what is wrong in one line."""
+"""The verbs under leaderboard: what they print and write, the page that explains them, and what is wrong in one
+line."""
 
 from __future__ import annotations
 
@@ -17,12 +18,18 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "leaderboard.md
 def suite(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The suite of the page, with the hash that the command says."""
     monkeypatch.chdir(tmp_path)
-    assert escala_("workload", "generate", "lublin", "jobs=1500", "cores=16", "load=0.8", "--out", "year.swf").status == 0
+    assert (
+        escala_("workload", "generate", "lublin", "jobs=1500", "cores=16", "load=0.8", "--out", "year.swf").status == 0
+    )
     (text,) = re.findall(r"^```toml\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     path = tmp_path / "mine.toml"
     path.write_text(text)
     told = escala_("leaderboard", "run", "easy", "--suite", "mine.toml", "--out", "out")
-    assert told.status == 2 and "log 'year' holds other jobs than the suite's" in told.err and len(told.err.splitlines()) == 1
+    assert (
+        told.status == 2
+        and "log 'year' holds other jobs than the suite's" in told.err
+        and len(told.err.splitlines()) == 1
+    )
     path.write_text(text.replace("0" * 64, re.findall(r"[0-9a-f]{64}", told.err)[0]))
     return path
 
@@ -43,7 +50,12 @@ def test_entries_are_made_ranked_and_checked(escala_: Escala, suite: Path) -> No
         r"^ 2\s+fcfs ", shown.out, re.MULTILINE
     )
     page = Path("board.html").read_text()
-    assert "Leaderboard mine: 3 entries" in page and "Log by log" in page and "Who pays" in page and "The promise under fcfs" in page
+    assert (
+        "Leaderboard mine: 3 entries" in page
+        and "Log by log" in page
+        and "Who pays" in page
+        and "The promise under fcfs" in page
+    )
     assert "group by group" not in page and "group by group" in Path("e0/index.html").read_text()
     found = json.loads(escala_("leaderboard", "show", "e0", "e1", "e2", "--json").out)
     assert found["best"] == "easy:queue=sjf" and [row["entry"] for row in found["entries"] if row["knows"]] == [
@@ -58,10 +70,25 @@ def test_entries_are_made_ranked_and_checked(escala_: Escala, suite: Path) -> No
 def test_energy_stands_beside_waits(escala_: Escala, suite: Path) -> None:
     suite.write_text(suite.read_text().replace('"16x1"', '"16x1:grid5000"'))
     told = escala_(
-        "leaderboard", "run", "easy", "--shutdown", "timeout:0", "--name", "off", "--suite", suite, "--on", "local:1", "--out", "off"
+        "leaderboard",
+        "run",
+        "easy",
+        "--shutdown",
+        "timeout:0",
+        "--name",
+        "off",
+        "--suite",
+        suite,
+        "--on",
+        "local:1",
+        "--out",
+        "off",
     )
     assert told.status == 0 and "energy / easy's" in told.out and "easy + timeout:0" in told.out, told.err
-    assert "that is not told apart from easy" in told.out and "Energy of the later weeks" in Path("off/index.html").read_text()
+    assert (
+        "that is not told apart from easy" in told.out
+        and "Energy of the later weeks" in Path("off/index.html").read_text()
+    )
 
 
 def test_what_is_wrong_is_one_line(escala_: Escala, suite: Path) -> None:
@@ -71,12 +98,14 @@ def test_what_is_wrong_is_one_line(escala_: Escala, suite: Path) -> None:
         (["run", "eazy", "--suite", suite, "--out", "x"], "eazy"),
         (["run", "easy", "--suite", "reel", "--out", "x"], "unknown suite 'reel' (--suite): did you mean real? give"),
         (["run", "easy", "--suite", "none.toml", "--out", "x"], "none.toml: no such file"),
-        (["run", "easy", "--suite", "real", "--logs", "nowhere", "--out", "x"], "3 logs of the suite are missing in nowhere: ALCF-"),
+        (["run", "easy", "--suite", "real", "--logs", "nowhere", "--out", "x"],
+         "3 logs of the suite are missing in nowhere: ALCF-"),
         (["run", "easy", "--suite", suite, "--shutdown", "timeout:0", "--out", "x"], "needs a power profile"),
         (["run", "agent:x", "--suite", suite, "--out", "x"], "log 'year': x: no trained agent here"),
         (["run", "easy", "--suite", suite, "--on", "lokal", "--out", "x"], "unknown engine 'lokal'"),
         (["run", "easy", "--suite", suite, "--name", "", "--out", "x"], "name of the entry (--name) ''"),
-        (["run", "policy:none/{log}", "--suite", suite, "--out", "x"], "log 'year': scheduler 'policy:none/year': none/year/policy.toml"),
+        (["run", "policy:none/{log}", "--suite", suite, "--out", "x"],
+         "log 'year': scheduler 'policy:none/year': none/year/policy.toml"),
         (["show", "other.json"], "other.json: is no entry of a leaderboard"),
         (["show", "e", "e"], "two entries are called 'easy'"),
         (["check", "nothing.json"], "nothing.json: no such file"),

@@ -40,7 +40,21 @@ def _json(outcome: Outcome) -> Any:
 @pytest.mark.learn
 def test_train_then_evaluate(escala_: Escala, week: Path, tmp_path: Path) -> None:
     agent = tmp_path / "agent"
-    verb = ["train", ENVIRONMENT, "--workload", week, "--platform", "orion", "--days", "4", "--steps", "8192", "--out", agent, "--json"]
+    verb = [
+        "train",
+        ENVIRONMENT,
+        "--workload",
+        week,
+        "--platform",
+        "orion",
+        "--days",
+        "4",
+        "--steps",
+        "8192",
+        "--out",
+        agent,
+        "--json",
+    ]
     done = _json(escala_(*verb))
     assert done["env_id"] == ENVIRONMENT and done["steps_done"] >= 8192 and done["workload"]["days"] == 4
     again = escala_(*verb)
@@ -57,7 +71,12 @@ def test_train_then_evaluate(escala_: Escala, week: Path, tmp_path: Path) -> Non
     of_group = _json(escala_(*judge, "--group", str(some), "--json"))
     assert {row["episodes"] for row in of_group} == {groups.count(some)} and groups.count(some) < len(groups)
     refused = escala_(*judge, "--group", str(none))
-    assert refused.status == 2 and refused.err.count("\n") == 1 and f"of group {none}" in refused.err and "--group" in refused.err
+    assert (
+        refused.status == 2
+        and refused.err.count("\n") == 1
+        and f"of group {none}" in refused.err
+        and "--group" in refused.err
+    )
     outcome = escala_(*judge, "--out", tmp_path / "judged")
     assert outcome.status == 0 and "against timeout:0" in outcome.out
     assert sorted(os.listdir(tmp_path / "judged")) == ["days.csv", "judged.csv", "manifest.json"]
@@ -65,18 +84,43 @@ def test_train_then_evaluate(escala_: Escala, week: Path, tmp_path: Path) -> Non
     page = (tmp_path / "judged" / "report.html").read_text(encoding="utf-8")
     assert "For the operator" in page and "Did not start" in page and "EUR" in page
     beside = _json(
-        escala_("compare", week, "--platform", "orion", "--schedulers", "saf", "--shutdowns", f"timeout:0,agent:{agent}", "--json")
+        escala_(
+            "compare",
+            week,
+            "--platform",
+            "orion",
+            "--schedulers",
+            "saf",
+            "--shutdowns",
+            f"timeout:0,agent:{agent}",
+            "--json",
+        )
     )
     assert [row["policy"] for row in beside] == ["saf + timeout:0", f"saf + agent:{agent}"]
     assert beside[0]["waste_j"] != beside[1]["waste_j"]
 
 
 @pytest.mark.learn
-def test_what_a_killed_training_began_to_write_is_no_file_of_anybody_elses(escala_: Escala, week: Path, tmp_path: Path) -> None:
+def test_what_a_killed_training_began_to_write_is_no_file_of_anybody_elses(
+    escala_: Escala, week: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "agent"
     out.mkdir()
     (out / ".part-4194305-checkpoint.npz").touch()  # of a process that is over
-    verb = ["train", ENVIRONMENT, "--workload", week, "--platform", "orion", "--days", "2", "--steps", "64", "--out", out]
+    verb = [
+        "train",
+        ENVIRONMENT,
+        "--workload",
+        week,
+        "--platform",
+        "orion",
+        "--days",
+        "2",
+        "--steps",
+        "64",
+        "--out",
+        out,
+    ]
     assert escala_(*verb).status == 0 and sorted(os.listdir(out)) == ["manifest.json", "weights.pt"]
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "weights.pt").touch()
@@ -108,18 +152,42 @@ def test_train_learns_from_days_of_the_groups_named(escala_: Escala, week: Path,
 
 @pytest.mark.learn
 def test_a_random_split_is_the_same_to_train_and_to_evaluate(escala_: Escala, week: Path, tmp_path: Path) -> None:
-    """And that of `escala.studies.lab.days.split`. The held-out days are those not learnt from, whatever the seed of the training."""
+    """And that of `escala.studies.lab.days.split`. The held-out days are those not learnt from, whatever the seed of
+    the training."""
     days = days_of(escala.read_workload(week))
     learnt, validated, held_out = split(len(days), "random", seed=3, train=4 / len(days), validation=0.25)
     assert held_out != list(range(4, len(days))), "another split than by time"
     of = ["--split", "random:3"]
-    verb = ["train", ENVIRONMENT, "--workload", week, "--platform", "orion", "--steps", "64", "--seed", "5", "--out", tmp_path / "agent"]
+    verb = [
+        "train",
+        ENVIRONMENT,
+        "--workload",
+        week,
+        "--platform",
+        "orion",
+        "--steps",
+        "64",
+        "--seed",
+        "5",
+        "--out",
+        tmp_path / "agent",
+    ]
     done = _json(escala_(*verb, *of, "--days", "4", "--validation", "1", "--json"))
     for part, chosen in (("workload", learnt), ("validation_days", validated)):
         told = done[part]
         assert (told["first"], told["last"], told["days"]) == (days[chosen[0]].name, days[chosen[-1]].name, len(chosen))
         assert told["jobs"] == sum(len(days[k]) for k in chosen)
-    judge = ["evaluate", tmp_path / "agent", week, "--runs", "1", "--baselines", "timeout:0", "--out", tmp_path / "judged"]
+    judge = [
+        "evaluate",
+        tmp_path / "agent",
+        week,
+        "--runs",
+        "1",
+        "--baselines",
+        "timeout:0",
+        "--out",
+        tmp_path / "judged",
+    ]
     assert escala_(*judge, *of, "--after", "4").status == 0
     with (tmp_path / "judged" / "days.csv").open() as file:
         judged = [row["day"] for row in csv.DictReader(file) if row["policy"] == "timeout:0"]
@@ -139,7 +207,18 @@ def test_a_random_split_is_the_same_to_train_and_to_evaluate(escala_: Escala, we
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_bad_splits_are_refused(escala_: Escala, week: Path, tmp_path: Path, how: list[str], word: str) -> None:
-    train = ("train", ENVIRONMENT, "--workload", week, "--platform", "orion", "--out", tmp_path / "agent", "--steps", "64")
+    train = (
+        "train",
+        ENVIRONMENT,
+        "--workload",
+        week,
+        "--platform",
+        "orion",
+        "--out",
+        tmp_path / "agent",
+        "--steps",
+        "64",
+    )
     for verb, option in ((train, "days"), (("evaluate", tmp_path / "agent", week), "after")):
         outcome = escala_(*verb, *how)
         assert outcome.status == 2 and outcome.out == "" and word.format(option) in outcome.err
@@ -160,7 +239,9 @@ def test_bad_splits_are_refused(escala_: Escala, week: Path, tmp_path: Path, how
     ],
     ids=lambda value: " ".join(value.values()) if isinstance(value, dict) else None,
 )
-def test_bad_trainings_are_refused(escala_: Escala, week: Path, tmp_path: Path, change: dict[str, str], word: str) -> None:
+def test_bad_trainings_are_refused(
+    escala_: Escala, week: Path, tmp_path: Path, change: dict[str, str], word: str
+) -> None:
     given = {
         "ENV": ENVIRONMENT,
         "--workload": str(week),
@@ -177,7 +258,12 @@ def test_bad_trainings_are_refused(escala_: Escala, week: Path, tmp_path: Path, 
 
 def test_only_an_agent_can_be_evaluated(escala_: Escala, week: Path, tmp_path: Path) -> None:
     outcome = escala_("evaluate", tmp_path, week)
-    assert outcome.status == 2 and "no trained agent" in outcome.err and "Errno" not in outcome.err and outcome.err.count("\n") == 1
+    assert (
+        outcome.status == 2
+        and "no trained agent" in outcome.err
+        and "Errno" not in outcome.err
+        and outcome.err.count("\n") == 1
+    )
 
 
 @pytest.mark.slow
@@ -198,7 +284,9 @@ def test_the_demo_does_the_main_job(escala_: Escala, tmp_path: Path, monkeypatch
     ):
         assert word in shown.out
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert page.count("<svg") >= 2 and not re.search(r"""(src|href)=["']https?:""", page), "self-contained, with figures"
+    assert page.count("<svg") >= 2 and not re.search(r"""(src|href)=["']https?:""", page), (
+        "self-contained, with figures"
+    )
     found = json.loads((out / "frontier.json").read_text())
     assert "saf + trained agent" in found["pairs"] and len(found["pairs"]) == 29
     trained = json.loads((out / "agent" / "manifest.json").read_text())
@@ -219,7 +307,9 @@ def test_the_demo_does_the_main_job(escala_: Escala, tmp_path: Path, monkeypatch
     ],
     ids=lambda value: " ".join(value),
 )
-def test_demo_refuses_what_it_cannot_do(escala_: Escala, week: Path, tmp_path: Path, arguments: list[str], words: list[str]) -> None:
+def test_demo_refuses_what_it_cannot_do(
+    escala_: Escala, week: Path, tmp_path: Path, arguments: list[str], words: list[str]
+) -> None:
     outcome = escala_("demo", *(text.format(week=week) for text in arguments), "--out", tmp_path / "out")
     assert outcome.status == 2 and re.fullmatch(r"error: [^\n]+\n", outcome.err), outcome.err
     assert all(word in outcome.err for word in words)
@@ -232,7 +322,9 @@ def test_a_team_is_a_scheduler_like_any_agent(escala_: Escala, tmp_path: Path) -
     from escala.agents import train_team
     from escala.envs.slots.team.options import options_of
 
-    train_team(agents=2, machines=1, load=0.7, lists=8, steps=1, seed=0, num_envs=4, out=tmp_path / "team", teacher=None)
+    train_team(
+        agents=2, machines=1, load=0.7, lists=8, steps=1, seed=0, num_envs=4, out=tmp_path / "team", teacher=None
+    )
     lists = options_of({"agents": 2, "load": 0.7, "lists": 1, "lists_seed": 3}).job_lists()
     log, machines = tmp_path / "log.parquet", tmp_path / "machines.json"
     lists.workload(0).jobs.write_parquet(log)
@@ -240,9 +332,13 @@ def test_a_team_is_a_scheduler_like_any_agent(escala_: Escala, tmp_path: Path) -
     names = f"sjf,agent:{tmp_path / 'team'}"
     rows = _json(escala_("compare", log, "--platform", machines, "--schedulers", names, "--json"))
     assert [row["policy"] for row in rows] == [f"{name} + never" for name in names.split(",")]
-    theirs = escala.simulate(lists.workload(0), lists.platform, scheduler=escala.agents.load_team(tmp_path / "team").policy(sampled=False))
+    theirs = escala.simulate(
+        lists.workload(0), lists.platform, scheduler=escala.agents.load_team(tmp_path / "team").policy(sampled=False)
+    )
     assert rows[1]["mean_wait_s"] == pytest.approx(theirs.summary()["mean_wait_s"])
-    refused = escala_("compare", log, "--platform", machines, "--schedulers", "sjf", "--shutdowns", f"never,agent:{tmp_path / 'team'}")
+    refused = escala_(
+        "compare", log, "--platform", machines, "--schedulers", "sjf", "--shutdowns", f"never,agent:{tmp_path / 'team'}"
+    )
     assert refused.status == 2 and "is a scheduler policy, given as shutdown" in refused.err
     refused = escala_("evaluate", tmp_path / "team", log)
     assert refused.status == 2 and "a team of several agents" in refused.err

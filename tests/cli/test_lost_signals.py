@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM end the program also inside a callback of a compiled library, where Python forgets what they raise."""
+"""Ctrl-C and SIGTERM end the program also inside a callback of a compiled library, where Python forgets what they
+raise."""
 
 from __future__ import annotations
 

@@ -43,7 +43,9 @@ def test_every_policy_is_listed_with_a_line(escala_: Escala) -> None:
         "agent:DIR",
         "shield:BASE[:KEY=VALUE...]:agent:DIR",
     }
-    assert [row["shutdown"] for row in listed["shutdowns"]] == [*SHUTDOWNS, *TRAINED] and [*SHUTDOWN_FORMS] == [*SHUTDOWNS]
+    assert [row["shutdown"] for row in listed["shutdowns"]] == [*SHUTDOWNS, *TRAINED] and [*SHUTDOWN_FORMS] == [
+        *SHUTDOWNS
+    ]
     assert {row["generator"] for row in listed["generators"]} == set(GENERATORS)
     lines = [row["what"] for rows in listed.values() for row in rows]
     assert all(10 < len(line) < 140 and "\n" not in line and "`" not in line for line in lines)
@@ -55,7 +57,11 @@ def test_options_of_rollout_are_listed_and_taken_by_every_verb(escala_: Escala, 
     name, bad = "rollout:4:objective=wait:base=hold-back:0+sjf-fit:horizon=20", "rollout:4:horizn=20"
     listed = [row["option of rollout"].partition("=")[0] for row in _listed(escala_)["rollout"]]
     assert listed == list(OPTIONS)
-    for given in (("simulate", "--scheduler"), ("compare", "--schedulers"), ("bound", "--limit", "0.1", "--schedulers")):
+    for given in (
+        ("simulate", "--scheduler"),
+        ("compare", "--schedulers"),
+        ("bound", "--limit", "0.1", "--schedulers"),
+    ):
         verb, *options = given
         outcome = escala_(verb, log, "--platform", "4x1:none", *options, name)
         assert outcome.status == 0, outcome.err
@@ -75,7 +81,9 @@ def test_help_leads_to_the_names(escala_: Escala) -> None:
 @pytest.mark.parametrize("form", [form for form in SHUTDOWN_FORMS if ":" in form])
 def test_a_policy_without_its_number_says_what_it_needs(form: str) -> None:
     kind, _, need = form.partition(":")
-    with pytest.raises(EscalaError, match=rf"'{kind}' needs its {re.split('[+:]', need)[0].lower()}: write {kind}:\d") as caught:
+    with pytest.raises(
+        EscalaError, match=rf"'{kind}' needs its {re.split('[+:]', need)[0].lower()}: write {kind}:\d"
+    ) as caught:
         shutdown(kind, Options())
     for example in str(caught.value).rpartition("write ")[2].split(" or "):
         assert shutdown(example, Options())[0], "the example works"
@@ -137,7 +145,9 @@ escala.cli.main()
 def test_an_interrupt_while_the_program_starts_is_one_line() -> None:
     """From the first import of the program on; before that it is the interpreter that starts."""
     for delay in (0.0, 0.05, 0.1, 0.2, 0.4):
-        process = subprocess.Popen([sys.executable, "-c", BEGUN], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", BEGUN], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         assert process.stdout is not None and process.stdout.readline() == "1\n"
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
@@ -152,9 +162,13 @@ def test_an_interrupt_while_the_program_starts_is_one_line() -> None:
 def test_closed_standard_streams(log: Path) -> None:
     program = f"{sys.executable} -m escala workload describe {log}"
     for closing in (">&-", ">&- 2>&-"):
-        done = subprocess.run(["sh", "-c", f"{program} {closing}"], capture_output=True, text=True, timeout=60, env=dict(os.environ))
+        done = subprocess.run(
+            ["sh", "-c", f"{program} {closing}"], capture_output=True, text=True, timeout=60, env=dict(os.environ)
+        )
         assert done.returncode == 2
-        assert done.stderr == ("" if "2" in closing else "error: standard output is closed: send it somewhere, such as > /dev/null\n")
+        assert done.stderr == (
+            "" if "2" in closing else "error: standard output is closed: send it somewhere, such as > /dev/null\n"
+        )
     silent = subprocess.run(["sh", "-c", f"{program} 2>&-"], capture_output=True, text=True, timeout=60)
     assert silent.returncode == 0 and "jobs" in silent.stdout
 

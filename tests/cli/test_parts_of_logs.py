@@ -1,4 +1,5 @@
-"""Filters and what no replay looks at, in every verb that reads a log; `--until` is a filter, `--stop-at` stops the clock."""
+"""Filters and what no replay looks at, in every verb that reads a log; `--until` is a filter, `--stop-at` stops the
+clock."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ from tests.cli.program import Escala
 from tests.unit.workload.test_filters import SACCT
 
 NAMES = ("--partition", "--user", "--account", "--since", "--until")
-LOOKED = "GPUs (1 job), memory (2 jobs), reservations (1 job); and what score files alone look at: 2 partitions (3 jobs), 3 QOS (3 jobs)"
+LOOKED = (
+    "GPUs (1 job), memory (2 jobs), reservations (1 job); and what score files alone look at: 2 partitions (3 "
+    "jobs), 3 QOS (3 jobs)"
+)
 TOLD = f"the log has what no replay looks at: {LOOKED}"
 
 
@@ -63,7 +67,11 @@ def test_verbs(escala_: Escala, jobs: Path, monkeypatch: pytest.MonkeyPatch, ver
     part = escala_(*verb, jobs, *more, "--user", "ann,cid", "--until", "2024-03-03", "--json")
     assert part.err == f"remark: {jobs}: filtered out: 2 records left out, as was asked for\n"
     wrong = escala_(*verb, jobs, *more, "--partition", "cpuu")
-    assert wrong.status == 2 and wrong.err.startswith(f"error: {jobs}: no job of partition 'cpuu'") and wrong.err.count("\n") == 1
+    assert (
+        wrong.status == 2
+        and wrong.err.startswith(f"error: {jobs}: no job of partition 'cpuu'")
+        and wrong.err.count("\n") == 1
+    )
 
 
 def test_filters_of_the_site(escala_: Escala, jobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +93,8 @@ def test_an_old_use_of_until_is_answered(escala_: Escala, log: Path, verb: str) 
     outcome = escala_(verb, log, "--platform", "4x1", "--until", "20", "--json")
     assert outcome.status == 0
     assert outcome.err.splitlines()[0] == (
-        "remark: --until 20 leaves out the jobs submitted from then on; to stop the replay's clock, as it once did: --stop-at 20"
+        "remark: --until 20 leaves out the jobs submitted from then on; to stop the replay's clock, as it once did: "
+        "--stop-at 20"
     )
     stopped = escala_(verb, log, "--platform", "4x1", "--stop-at", "20", "--json")
     assert stopped.status == 0 and stopped.err == ""

@@ -1,4 +1,5 @@
-"""Sharing: what is sent comes back byte for byte with a card, and what was changed, or is no policy, is refused in one line."""
+"""Sharing: what is sent comes back byte for byte with a card, and what was changed, or is no policy, is refused in one
+line."""
 
 from __future__ import annotations
 
@@ -52,13 +53,24 @@ def policy(tmp_path: Path) -> Path:
 
 def test_a_card_says_what_the_folder_says(policy: Path) -> None:
     text = card(contents(policy), "you/night", "mit")
-    assert text.startswith("---\nlibrary_name: escala\ntags: [escala, batch-scheduling]\nlicense: mit\n---\n\n# night\n")
-    assert "A tuned policy for batch clusters: `easy:queue=score:score.toml:guard=24h`. Nodes are switched off by `timeout:300`." in text
-    assert "month, 1200 jobs, on orion." in text and "| slowdown | 2.5 | 5 |" in text and "- slowdown: 0.5, 0.4, 0.6" in text
+    assert text.startswith(
+        "---\nlibrary_name: escala\ntags: [escala, batch-scheduling]\nlicense: mit\n---\n\n# night\n"
+    )
+    assert (
+        "A tuned policy for batch clusters: `easy:queue=score:score.toml:guard=24h`. Nodes are switched off by "
+        "`timeout:300`." in text
+    )
+    assert (
+        "month, 1200 jobs, on orion." in text
+        and "| slowdown | 2.5 | 5 |" in text
+        and "- slowdown: 0.5, 0.4, 0.6" in text
+    )
     assert "Made with Escala 0.1.0." in text and "--scheduler policy:policy --shutdown policy:policy" in text
     other = card(contents(AGENT), "you/agent")
     assert "escala/Scheduling-v0, cross-entropy, search" in other and "4214 jobs, on orion" in other
-    assert "None is named" in other and "license:" not in other and "The folder keeps no figures from later jobs." in other
+    assert (
+        "None is named" in other and "license:" not in other and "The folder keeps no figures from later jobs." in other
+    )
 
 
 def test_folders_are_listed(policy: Path, escala_: Escala, tmp_path: Path) -> None:
@@ -67,7 +79,10 @@ def test_folders_are_listed(policy: Path, escala_: Escala, tmp_path: Path) -> No
     (tmp_path / "run" / "manifest.json").write_text('{"verb": "simulate"}')
     told = escala_("policy", "list", tmp_path, "--json")
     rows = json.loads(told.out)
-    assert [(Path(row["folder"]).name, row["kind"]) for row in rows] == [("agent", "agent"), ("tuned", "tuned policy")], told.err
+    assert [(Path(row["folder"]).name, row["kind"]) for row in rows] == [
+        ("agent", "agent"),
+        ("tuned", "tuned policy"),
+    ], told.err
     assert "tuned policy" in escala_("policy", "list", tmp_path).out
     assert escala_("policy", "list", tmp_path / "run").out.startswith("No policies in ")
     assert escala_("policy", "list", tmp_path / "none").status == 2
@@ -81,7 +96,12 @@ def test_what_is_no_part_of_a_policy_is_not_sent(policy: Path, tmp_path: Path) -
 
     (policy / ".hidden").write_text("mine")
     (policy / "checkpoint.npz").write_bytes(b"to go on with")
-    assert sorted(path.name for path in stage().iterdir()) == ["README.md", "manifest.json", "policy.toml", "score.toml"]
+    assert sorted(path.name for path in stage().iterdir()) == [
+        "README.md",
+        "manifest.json",
+        "policy.toml",
+        "score.toml",
+    ]
     (policy / "weights.pkl").write_bytes(pickle.dumps([1]))
     with pytest.raises(escala.EscalaError, match=r"holds 'weights.pkl', which is no part of a policy"):
         stage()
@@ -115,7 +135,13 @@ def near() -> Iterator[Hub]:
 def _call(server: Hub | str, folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
     """The program in a process of its own, with this hub."""
     url = server if isinstance(server, str) else server.url
-    environment = {**os.environ, "HF_ENDPOINT": url, "HF_HOME": str(folder / "hf"), "HF_TOKEN": "hf_x", "HF_HUB_DISABLE_TELEMETRY": "1"}
+    environment = {
+        **os.environ,
+        "HF_ENDPOINT": url,
+        "HF_HOME": str(folder / "hf"),
+        "HF_TOKEN": "hf_x",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+    }
     asked = [sys.executable, "-m", "escala", *map(str, words)]
     return subprocess.run(asked, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
 
@@ -130,7 +156,9 @@ def test_what_is_sent_comes_back_and_runs(policy: Path, near: Hub, tmp_path: Pat
     got = _call(near, tmp_path, "policy", "pull", "you/night", "--revision", first, "--out", "got", "--json")
     assert got.returncode == 0, got.stderr
     assert json.loads(got.stdout)["revision"] == first
-    assert (tmp_path / "got" / "policy.toml").read_text() == POLICY and "license: mit" in (tmp_path / "got" / "README.md").read_text()
+    assert (tmp_path / "got" / "policy.toml").read_text() == POLICY and "license: mit" in (
+        tmp_path / "got" / "README.md"
+    ).read_text()
     manifest = json.loads((tmp_path / "got" / "manifest.json").read_text())
     assert manifest["pulled"] == {"repository": "you/night", "revision": first}
     (tmp_path / "small.swf").write_text(LOG)
@@ -157,7 +185,11 @@ def test_what_others_changed_is_refused_and_nothing_is_written(policy: Path, nea
     sound = near.files("you/night")
     assert sound is not None
     for name, data, said in (
-        ("score.toml", b'form = "linear"\n[weights]\nlog_wait = 1\n', "you/night: holds 'score.toml', which was changed since"),
+        (
+            "score.toml",
+            b'form = "linear"\n[weights]\nlog_wait = 1\n',
+            "you/night: holds 'score.toml', which was changed since",
+        ),
         ("more.toml", b"", "you/night: holds 'more.toml', which escala policy push did not write"),
         ("weights.pkl", pickle.dumps([1]), "you/night: holds 'weights.pkl', which is no part of a policy"),
         ("manifest.json", b"{}", "you/night: holds files that Escala did not write"),
@@ -168,12 +200,16 @@ def test_what_others_changed_is_refused_and_nothing_is_written(policy: Path, nea
     assert "no such repository" in refused("you/none")
     assert "give OWNER/NAME" in refused("night")
     silent = _call("http://127.0.0.1:9", tmp_path, "policy", "pull", "you/night", "--out", "got")
-    assert silent.returncode == 2 and len(silent.stderr.strip().splitlines()) == 1 and not (tmp_path / "got").exists(), silent.stderr
+    assert (
+        silent.returncode == 2 and len(silent.stderr.strip().splitlines()) == 1 and not (tmp_path / "got").exists()
+    ), silent.stderr
 
 
 @pytest.mark.slow
 def test_the_page_works_as_it_is_written(policy: Path, near: Hub, tmp_path: Path) -> None:
-    (text,) = re.findall(r"^## Sharing a policy\n.*?^```\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    (text,) = re.findall(
+        r"^## Sharing a policy\n.*?^```\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     for line in text.splitlines():
         done = _call(near, tmp_path, *line.split()[1:])
         assert done.returncode == 0, f"{line}: {done.stderr}"

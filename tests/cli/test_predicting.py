@@ -34,7 +34,11 @@ def test_predict_writes_a_model_that_other_verbs_take(escala_: Escala, users: Pa
     assert found["accuracy"]["model"]["mean_absolute_error_s"] < found["accuracy"]["last2"]["mean_absolute_error_s"]
     assert set(found["by_size"][0]) == {"group", "jobs", "request_error_s", "last2_error_s", "model_error_s"}
     assert set(found["users"]) == {"users", "nearer_than_request", "nearer_than_last2"}
-    assert {path.name for path in out.iterdir()} == {"manifest.json", "accuracy.json", *(f"trees-{k}.txt" for k in range(1, 6))}
+    assert {path.name for path in out.iterdir()} == {
+        "manifest.json",
+        "accuracy.json",
+        *(f"trees-{k}.txt" for k in range(1, 6)),
+    }
     machine = ("--platform", PLATFORM)
     both = escala_("compare", users, *machine, "--schedulers", f"easy-sjf,easy-sjf:estimate=model:{out}", "--json")
     assert both.status == 0, both.err
@@ -42,7 +46,12 @@ def test_predict_writes_a_model_that_other_verbs_take(escala_: Escala, users: Pa
     one = escala_("simulate", users, *machine, "--scheduler", "easy-sjf", "--estimate", f"model:{out}", "--json")
     assert one.status == 0 and json.loads(one.out)["mean_wait_s"] == waits[1] != waits[0]
     again = escala_("predict", users, "--by", "user", "--out", out)
-    assert again.status == 0 and "later jobs of 600" in again.out and f"--estimate model:{out}" in again.out and "user_shape" in again.out
+    assert (
+        again.status == 0
+        and "later jobs of 600" in again.out
+        and f"--estimate model:{out}" in again.out
+        and "user_shape" in again.out
+    )
 
 
 def test_one_that_was_interrupted_takes_its_replay_and_fits(
@@ -60,16 +69,22 @@ def test_one_that_was_interrupted_takes_its_replay_and_fits(
 
     monkeypatch.setattr(module, "fitted", counted)
     ended = escala_(*asked, tmp_path / "out")
-    assert ended.status == 130 and "pieces: 3) is kept beside" in ended.err and not (tmp_path / "out").exists(), "the replay and two fits"
+    assert ended.status == 130 and "pieces: 3) is kept beside" in ended.err and not (tmp_path / "out").exists(), (
+        "the replay and two fits"
+    )
     monkeypatch.setattr(import_module("escala.fitting.recorded"), "simulate", None)
     resumed = escala_(*asked, tmp_path / "out")
-    assert resumed.status == 0 and "pieces kept from an interrupted run: 3" in resumed.err and len(begun) == 6, resumed.err
+    assert resumed.status == 0 and "pieces kept from an interrupted run: 3" in resumed.err and len(begun) == 6, (
+        resumed.err
+    )
     assert resumed.out == whole.out
     for one in (tmp_path / "whole").iterdir():
         assert (tmp_path / "out" / one.name).read_bytes() == one.read_bytes()
 
 
-def test_an_interrupted_comparison_does_not_go_on_with_another_model(escala_: Escala, users: Path, tmp_path: Path) -> None:
+def test_an_interrupted_comparison_does_not_go_on_with_another_model(
+    escala_: Escala, users: Path, tmp_path: Path
+) -> None:
     from escala.cli.replay import models_in
 
     assert escala_("predict", users, "--out", tmp_path / "model").status == 0
@@ -82,7 +97,9 @@ def test_an_interrupted_comparison_does_not_go_on_with_another_model(escala_: Es
 def test_tune_tries_a_model(escala_: Escala, users: Path, tmp_path: Path) -> None:
     model, policy = tmp_path / "model", tmp_path / "policy"
     long = tmp_path / "weeks.csv"
-    habits(12, jobs=1200, days=80.0).jobs.select("job_id", "submit_s", "runtime_s", "walltime_s", "cores", "user", "queue").write_csv(long)
+    habits(12, jobs=1200, days=80.0).jobs.select(
+        "job_id", "submit_s", "runtime_s", "walltime_s", "cores", "user", "queue"
+    ).write_csv(long)
     assert escala_("predict", long, "--platform", "1x8", "--out", model).status == 0
     asked = ("tune", long, "--platform", "1x8", "--after", "80%", "--predictors", f"model:{model}", "--searches", "1")
     told = escala_(*asked, "--out", policy, "--json")

@@ -15,7 +15,10 @@ from tests.cli.program import Escala, Outcome
 
 WORK = {
     "nb_res": 4,
-    "jobs": [{"id": "a", "subtime": 0, "res": 2, "profile": "p"}, {"id": "b", "subtime": 1, "res": 1, "profile": "p", "walltime": 100}],
+    "jobs": [
+        {"id": "a", "subtime": 0, "res": 2, "profile": "p"},
+        {"id": "b", "subtime": 1, "res": 1, "profile": "p", "walltime": 100},
+    ],
     "profiles": {"p": {"type": "parallel_homogeneous", "cpu": 5e10, "com": 0}},
 }
 XML = (
@@ -57,9 +60,14 @@ def test_describe_takes_a_speed_or_a_platform_with_one(escala_: Escala, work: Pa
 
 
 def test_simulate_and_compare_take_a_speed(escala_: Escala, work: Path) -> None:
-    for more, seconds in ((["--platform", "4x1", "--speed", "1e9"], 51.0), (["--platform", work.parent / "machine.xml"], 26.0)):
+    for more, seconds in (
+        (["--platform", "4x1", "--speed", "1e9"], 51.0),
+        (["--platform", work.parent / "machine.xml"], 26.0),
+    ):
         assert _told(escala_("simulate", work, "--json", *more))["makespan_s"] == seconds
-        assert [row["makespan_s"] for row in _told(escala_("compare", work, "--schedulers", "easy", "--json", *more))] == [seconds]
+        assert [
+            row["makespan_s"] for row in _told(escala_("compare", work, "--schedulers", "easy", "--json", *more))
+        ] == [seconds]
     _refused(escala_("simulate", work, "--platform", "4x1"), "work.json", "--speed 1e9")
 
 
@@ -78,7 +86,10 @@ def test_convert_from_and_to_flops(escala_: Escala, work: Path) -> None:
 @pytest.mark.parametrize("speed", ["-1", "0", "nan", "inf"])
 @pytest.mark.parametrize("end", ["swf", "json"])
 def test_absurd_speeds(escala_: Escala, work: Path, speed: str, end: str) -> None:
-    _refused(escala_("workload", "convert", work, "--out", work.parent / f"x.{end}", "--speed", speed), "finite number above 0")
+    _refused(
+        escala_("workload", "convert", work, "--out", work.parent / f"x.{end}", "--speed", speed),
+        "finite number above 0",
+    )
     assert not (work.parent / f"x.{end}").exists()
     if math.isfinite(float(speed)):
         generate = ["workload", "generate", "bernoulli", "--out", work.parent / f"x.{end}", "--speed", speed]
@@ -100,7 +111,9 @@ def test_sacct_text_without_a_header(escala_: Escala, tmp_path: Path) -> None:
     path.write_text(SACCT)
     fields = "JobID,Submit,Start,End,State,AllocCPUS"
     described = _told(escala_("workload", "describe", path, "--fields", fields, "--json"))
-    assert described["jobs"] == 1 and described["quantiles"]["runtime_s"]["max"] == 60.0 and described["largest_job"] == 2
+    assert (
+        described["jobs"] == 1 and described["quantiles"]["runtime_s"]["max"] == 60.0 and described["largest_job"] == 2
+    )
     _refused(escala_("workload", "describe", path), "jobs.txt", "--fields JobID,Submit")
     _refused(escala_("workload", "describe", path, "--fields", fields, "--column", "a=b"), "--column", "--fields")
 
@@ -125,7 +138,9 @@ def test_the_format_may_be_named(escala_: Escala, log: Path) -> None:
         ("1 0 -1 -1 1 -1 -1 1 5 -1 1 1 -1 -1 -1 -1 -1 -1\n", [], ["negative runtime", "--zero-runtime"]),
     ],
 )
-def test_refusals_name_the_option(escala_: Escala, tmp_path: Path, content: str, more: list[str], words: list[str]) -> None:
+def test_refusals_name_the_option(
+    escala_: Escala, tmp_path: Path, content: str, more: list[str], words: list[str]
+) -> None:
     path = tmp_path / "log.txt"
     path.write_text(content)
     _refused(escala_("workload", "describe", path, *more), "log.txt", *words)
@@ -138,8 +153,13 @@ def test_a_refused_run_leaves_no_folders(escala_: Escala, tmp_path: Path) -> Non
         _refused(escala_(*verb, tmp_path / "missing.swf", "--out", tmp_path / target, *more), "missing.swf")
         assert not list(tmp_path.iterdir())
     (tmp_path / "nd").mkdir()
-    _refused(escala_("simulate", tmp_path / "missing.swf", "--platform", "4x1", "--out", tmp_path / "nd" / "a" / "b"), "missing.swf")
-    assert [path.name for path in tmp_path.iterdir()] == ["nd"] and not list((tmp_path / "nd").iterdir()), "what was there stays"
+    _refused(
+        escala_("simulate", tmp_path / "missing.swf", "--platform", "4x1", "--out", tmp_path / "nd" / "a" / "b"),
+        "missing.swf",
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["nd"] and not list((tmp_path / "nd").iterdir()), (
+        "what was there stays"
+    )
 
 
 def test_output_may_lie_deep(escala_: Escala, log: Path) -> None:
@@ -149,4 +169,6 @@ def test_output_may_lie_deep(escala_: Escala, log: Path) -> None:
 
 
 def test_a_column_named_twice_is_refused(escala_: Escala, log: Path) -> None:
-    _refused(escala_("workload", "describe", log, "--column", "submit_s=a", "--column", "submit_s=b"), "--column", "twice")
+    _refused(
+        escala_("workload", "describe", log, "--column", "submit_s=a", "--column", "submit_s=b"), "--column", "twice"
+    )

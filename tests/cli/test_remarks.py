@@ -1,4 +1,5 @@
-"""Nothing happens in silence: cleaning, invented limits and options without effect are told on stderr, and counted in JSON."""
+"""Nothing happens in silence: cleaning, invented limits and options without effect are told on stderr, and counted in
+JSON."""
 
 from __future__ import annotations
 
@@ -50,7 +51,11 @@ def test_a_job_that_is_left_out_is_told(escala_: Escala, tmp_path: Path, verb: s
     for part in document if isinstance(document, list) else [document]:
         assert part["cleaning"] == {rule: 1}
     strict = escala_(*verbs[verb], "--strict", "--force") if verb == "convert" else escala_(*verbs[verb], "--strict")
-    assert strict.status == 2 and strict.out == "" and re.fullmatch(rf"error: {path}: {rule}: .*job '2', line 2.*\n", strict.err)
+    assert (
+        strict.status == 2
+        and strict.out == ""
+        and re.fullmatch(rf"error: {path}: {rule}: .*job '2', line 2.*\n", strict.err)
+    )
 
 
 @pytest.mark.parametrize("verb", ["demo", "train"])
@@ -61,7 +66,11 @@ def test_learning_verbs_tell_it_too(escala_: Escala, tmp_path: Path, verb: str) 
     first = ["demo"] if verb == "demo" else ["train", "escala/OffReservation-v0"]
     outcome = escala_(*first, "--workload", path, "--platform", "4x1", "--out", tmp_path / "out")
     remark, error = outcome.err.splitlines()
-    assert outcome.status == 2 and remark.startswith(f"remark: {path}: absurd runtime: 1 record") and error.startswith("error: ")
+    assert (
+        outcome.status == 2
+        and remark.startswith(f"remark: {path}: absurd runtime: 1 record")
+        and error.startswith("error: ")
+    )
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
@@ -103,7 +112,14 @@ def test_rules_of_cleaning_are_options(
 
 
 @pytest.mark.parametrize(
-    "wrong", [["--no-request", "never"], ["--zero-runtime", "never"], ["--zero-runtime", "0"], ["--longest", "nan"], ["--longest", "1e300"]]
+    "wrong",
+    [
+        ["--no-request", "never"],
+        ["--zero-runtime", "never"],
+        ["--zero-runtime", "0"],
+        ["--longest", "nan"],
+        ["--longest", "1e300"],
+    ],
 )
 def test_rules_that_are_none_are_refused(escala_: Escala, log: Path, wrong: list[str]) -> None:
     outcome = escala_("workload", "describe", log, *wrong)
@@ -125,22 +141,39 @@ def test_an_option_without_effect_is_told(escala_: Escala, log: Path, flag: str)
         plain = escala_("simulate", log, "--platform", "4x1", "--scheduler", scheduler, "--json")
         outcome = escala_("simulate", log, "--platform", "4x1", "--scheduler", scheduler, "--json", *given)
         assert outcome.status == 0 and outcome.out == plain.out, "it has no effect indeed"
-        assert outcome.err.startswith(f"remark: {flag} changes nothing with {scheduler}: ") and outcome.err.count("\n") == 1
+        assert (
+            outcome.err.startswith(f"remark: {flag} changes nothing with {scheduler}: ")
+            and outcome.err.count("\n") == 1
+        )
     for scheduler in looking:
         assert escala_("simulate", log, "--platform", "4x1", "--scheduler", scheduler, *given).err == ""
     both = f"{ignoring[0]},{looking[0]}"
-    assert escala_("compare", log, "--platform", "4x1", "--schedulers", both, *given).err == "", "one of them looks at it"
+    assert escala_("compare", log, "--platform", "4x1", "--schedulers", both, *given).err == "", (
+        "one of them looks at it"
+    )
 
 
 def test_shapes_that_a_scheduler_does_not_see_are_told(escala_: Escala, tmp_path: Path) -> None:
-    jobs = {"submit_s": [0.0, 1.0], "runtime_s": [60.0, 60.0], "walltime_s": [90.0, 90.0], "cores": [2, 2], "nodes": [2, 1]}
+    jobs = {
+        "submit_s": [0.0, 1.0],
+        "runtime_s": [60.0, 60.0],
+        "walltime_s": [90.0, 90.0],
+        "cores": [2, 2],
+        "nodes": [2, 1],
+    }
     table = tmp_path / "jobs.parquet"
     pl.DataFrame({**jobs, "gpus_per_node": [None, None]}).write_parquet(table)  # a column of nothing is none
     outcome = escala_("compare", table, "--platform", "2x2", "--schedulers", "easy,fcfs")
     assert outcome.status == 0
-    assert "remark: what jobs ask for by nodes counts under the scheduler slurm alone: easy, fcfs by cores of any nodes" in outcome.err
+    assert (
+        "remark: what jobs ask for by nodes counts under the scheduler slurm alone: easy, fcfs by cores of any nodes"
+        in outcome.err
+    )
     site = tmp_path / "site.toml"
-    site.write_text('name = "two"\n[[nodes]]\nnames = "n[1-2]"\ncores = 2\n[[partitions]]\nname = "all"\nnodes = "ALL"\ndefault = true\n')
+    site.write_text(
+        'name = "two"\n[[nodes]]\nnames = "n[1-2]"\ncores = 2\n[[partitions]]\nname = "all"\nnodes = "ALL"\ndefault = '
+        "true\n"
+    )
     outcome = escala_("simulate", table, "--platform", site, "--scheduler", "slurm")
     assert outcome.status == 0 and "what jobs ask for" not in outcome.err
 

@@ -60,7 +60,9 @@ def test_a_gif_of_every_environment(name: str, escala_: Escala, days: Path, tmp_
             times.append(gif.info["duration"])
             seen.add(gif.convert("RGB").tobytes())
         assert gif.width >= 400 and gif.info["loop"] == 0
-    assert sum(times) == 200 * (told["steps"] + 1) + 1000, "one picture a step and one of the start, the last for a second more"
+    assert sum(times) == 200 * (told["steps"] + 1) + 1000, (
+        "one picture a step and one of the start, the last for a second more"
+    )
     assert len(seen) > 5, "something moves"
 
 
@@ -77,16 +79,41 @@ def test_what_is_shown_is_what_is_played_elsewhere(escala_: Escala, tmp_path: Pa
     from escala.envs.slots.options import options_of
     from escala.envs.slots.playing import play
 
-    told = _told(escala_, SLOTS, "load=0.9", "lists=8", "--episode", "5", "--policy", "packer", "--out", tmp_path / "e.gif", "--every", "9")
+    told = _told(
+        escala_,
+        SLOTS,
+        "load=0.9",
+        "lists=8",
+        "--episode",
+        "5",
+        "--policy",
+        "packer",
+        "--out",
+        tmp_path / "e.gif",
+        "--every",
+        "9",
+    )
     lists = options_of({"load": 0.9, "lists": 8}).job_lists(None, None)
     assert told["ended"] is True
     assert told["return"] == pytest.approx(-float(play(lists, "packer")["slowdown"][5]) * int(lists.jobs_of[5]))
 
 
 def test_always_all_nodes_is_the_timeout_of_zero(escala_: Escala, days: Path, tmp_path: Path) -> None:
-    """`always:4` may wake all four nodes at once: with raw joules and no price of waiting the return is minus that policy's waste."""
+    """`always:4` may wake all four nodes at once: with raw joules and no price of waiting the return is minus that
+    policy's waste."""
     settings = ["normalise=none", "window=drain", "tau=1e6", "qos=all"]
-    told = _told(escala_, OFF, *settings, *_with_log(OFF, days), "--episode", "0", "--policy", "always:4", "--out", tmp_path / "e.gif")
+    told = _told(
+        escala_,
+        OFF,
+        *settings,
+        *_with_log(OFF, days),
+        "--episode",
+        "0",
+        "--policy",
+        "always:4",
+        "--out",
+        tmp_path / "e.gif",
+    )
     log = escala.read_workload(days)
     day = next(day for day in log.split_days(origin_s=-(log.origin_s % 86400.0)) if len(day) >= 2)
     result = escala.simulate(day, "orion", scheduler="saf", shutdown="timeout:0", start_off=True)
@@ -96,7 +123,11 @@ def test_always_all_nodes_is_the_timeout_of_zero(escala_: Escala, days: Path, tm
 
 @pytest.mark.parametrize(
     ("agent", "name"),
-    [("a2c2020/agents/agent-0.9-0", SLOTS), ("deepshutdown2020/agents/orion-1-0", OFF), ("marl2024/agents/team-2x1-0", MULTI)],
+    [
+        ("a2c2020/agents/agent-0.9-0", SLOTS),
+        ("deepshutdown2020/agents/orion-1-0", OFF),
+        ("marl2024/agents/team-2x1-0", MULTI),
+    ],
 )
 @pytest.mark.parametrize("policy", ["sampled", "likeliest"])
 def test_trained_agents_play(agent: str, name: str, policy: str, escala_: Escala, days: Path, tmp_path: Path) -> None:
@@ -135,7 +166,9 @@ def test_an_ffmpeg_that_fails_leaves_nothing(escala_: Escala, tmp_path: Path, mo
     assert os.listdir(tmp_path) == ["bin"]
 
 
-def test_without_ffmpeg_an_mp4_is_refused_at_once(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ffmpeg_an_mp4_is_refused_at_once(
+    escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     outcome = escala_("render", SLOTS, "--out", tmp_path / "e.mp4")
@@ -174,7 +207,9 @@ def test_bad_input_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     outcome = escala_("render", *(text.format(days=days) for text in arguments))
-    assert outcome.status == 2 and outcome.out == "" and outcome.err.startswith("error: ") and outcome.err.count("\n") == 1
+    assert (
+        outcome.status == 2 and outcome.out == "" and outcome.err.startswith("error: ") and outcome.err.count("\n") == 1
+    )
     assert word in outcome.err
     assert os.listdir(tmp_path) == []
 
@@ -193,7 +228,9 @@ def test_the_shell_completes_environments_and_folders(tmp_path: Path) -> None:
 
     (tmp_path / "escalated").mkdir()
     asked = {"COMP_WORDS": "escala render esc", "COMP_CWORD": "2", "_ESCALA_COMPLETE": "complete_bash"}
-    done = subprocess.run([sys.executable, "-m", "escala"], capture_output=True, text=True, cwd=tmp_path, env={**os.environ, **asked})
+    done = subprocess.run(
+        [sys.executable, "-m", "escala"], capture_output=True, text=True, cwd=tmp_path, env={**os.environ, **asked}
+    )
     assert done.stdout.split() == [SLOTS, OFF, SCHEDULING, "escalated"]
 
 
@@ -205,7 +242,9 @@ def test_every_registered_environment_is_shown() -> None:
 
 
 @pytest.mark.parametrize("nodes", [1, 7, 500, 5000])
-def test_pictures_of_any_machine_are_of_a_readable_size(nodes: int, escala_: Escala, days: Path, tmp_path: Path) -> None:
+def test_pictures_of_any_machine_are_of_a_readable_size(
+    nodes: int, escala_: Escala, days: Path, tmp_path: Path
+) -> None:
     platform = f"{nodes}x{48 // nodes + 1}:taurus"
     _told(escala_, OFF, "--workload", days, "--platform", platform, "--steps", "3", "--out", tmp_path / "e.gif")
     with Image.open(tmp_path / "e.gif") as gif:

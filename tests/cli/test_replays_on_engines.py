@@ -1,5 +1,5 @@
-"""Verbs that replay one log many times, on engines: the same for any, an engine that is none is one line, and what is kept is gone on
-with."""
+"""Verbs that replay one log many times, on engines: the same for any, an engine that is none is one line, and what is
+kept is gone on with."""
 
 from __future__ import annotations
 
@@ -19,9 +19,17 @@ from tests.cli.ray_stand_in import StandIn
 
 WEEKS = "weeks.csv"
 VERBS: dict[str, tuple[str, ...]] = {
-    "compare": (*("--platform", "4x1:grid5000", "--schedulers", "easy,saf,random,rollout:2"), "--shutdowns", "never,timeout:60"),
+    "compare": (
+        *("--platform", "4x1:grid5000", "--schedulers", "easy,saf,random,rollout:2"),
+        "--shutdowns",
+        "never,timeout:60",
+    ),
     "what-if": ("--platform", "4x1", "--nodes", "+1,+100%", "--schedulers", "easy,fcfs"),
-    "frontier": (*("--platform", "8x1:grid5000", "--schedulers", "easy,sjf-fit", "--shutdowns", "never,timeout:60"), "--after", "60%"),
+    "frontier": (
+        *("--platform", "8x1:grid5000", "--schedulers", "easy,sjf-fit", "--shutdowns", "never,timeout:60"),
+        "--after",
+        "60%",
+    ),
     "tune": ("--platform", "8x1", "--predictors", "last2", "--searches", "1"),
 }
 LONG = ("frontier", "tune")
@@ -34,7 +42,9 @@ def weeks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.unit.tuning.test_tuning import CONGESTED, _log
 
     path = tmp_path_factory.mktemp("logs") / WEEKS
-    _log(CONGESTED).jobs.select("job_id", "submit_s", "runtime_s", "walltime_s", "cores", "user", "queue").write_csv(path)
+    _log(CONGESTED).jobs.select("job_id", "submit_s", "runtime_s", "walltime_s", "cores", "user", "queue").write_csv(
+        path
+    )
     return path
 
 
@@ -61,7 +71,10 @@ def test_what_is_written_is_the_same_on_any_engine(
         assert done.status == 0, done.err
         (tmp_path / "out").rename(tmp_path / on)  # pages name the folder
     assert _files(tmp_path / "local:1") == _files(tmp_path / "local:2") == _files(tmp_path / "ray")
-    assert stand_in.tasks >= {"compare": 8, "what-if": 6, "frontier": 4, "tune": 40}[verb] and not stand_in.is_initialized()
+    assert (
+        stand_in.tasks >= {"compare": 8, "what-if": 6, "frontier": 4, "tune": 40}[verb]
+        and not stand_in.is_initialized()
+    )
 
 
 @pytest.mark.slow
@@ -95,7 +108,10 @@ def test_an_entry_of_a_leaderboard_is_the_same_on_ray(escala_: Escala, tmp_path:
 @pytest.mark.parametrize("verb", VERBS)
 def test_an_engine_that_is_none_is_one_line_before_the_log_is_read(verb: str, escala_: Escala, tmp_path: Path) -> None:
     for words, said in (
-        (("--on", "moon"), "unknown engine 'moon' (--on): give local, local:N for N processes, ray, ray:HOST:PORT, or slurm"),
+        (
+            ("--on", "moon"),
+            "unknown engine 'moon' (--on): give local, local:N for N processes, ray, ray:HOST:PORT, or slurm",
+        ),
         (("--on", "local:0"), "engine 'local:0' (--on): give 1 to 1,024 processes"),
         (("--on", "slurm:short"), "engine slurm (--on): 'short' is no option: write KEY=VALUE"),
         (("--on", "local:2", "--jobs", "3"), "give one of the two; --jobs 3 is --on local:3"),
@@ -114,7 +130,11 @@ def test_an_address_that_does_not_answer_is_one_line(
         free.bind(("127.0.0.1", 0))
         closed = f"127.0.0.1:{free.getsockname()[1]}"
     done = escala_(*asked(verb), "--out", tmp_path / "out", "--on", f"ray:{closed}")
-    assert done.status == 2 and f"no Ray cluster answers at {closed} (--on ray)" in done.err and done.err.count("error: ") == 1
+    assert (
+        done.status == 2
+        and f"no Ray cluster answers at {closed} (--on ray)" in done.err
+        and done.err.count("error: ") == 1
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -175,7 +195,10 @@ def test_a_policy_of_ones_own_does_the_same_elsewhere(monkeypatch: pytest.Monkey
                 act.start(job)
 
     given = Counting()
-    here, there = (escala.compare(log, "16x1:grid5000", ["easy", given], ["never", "timeout:60"], on=on) for on in ("local:2", "ray"))
+    here, there = (
+        escala.compare(log, "16x1:grid5000", ["easy", given], ["never", "timeout:60"], on=on)
+        for on in ("local:2", "ray")
+    )
     assert given.decisions == 0 and list(here.results) == list(there.results)
     for name, result in here.results.items():
         other = there.results[name]

@@ -1,5 +1,5 @@
-"""Verbs that replay one log many times, on Slurm: tasks begin the command again, what is written is that of other engines, and nothing is
-lost. Beside a stand-in, and beside a real Slurm where one is installed."""
+"""Verbs that replay one log many times, on Slurm: tasks begin the command again, what is written is that of other
+engines, and nothing is lost. Beside a stand-in, and beside a real Slurm where one is installed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,12 @@ def asked(log: Path, weeks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     Path(weeks.name).symlink_to(weeks)
     mixed().jobs.select("job_id", "submit_s", "runtime_s", "walltime_s", "cores", "user").write_csv(MIXED)
     logs = {"frontier": weeks.name, "tune": MIXED}
-    return lambda verb: (verb, logs.get(verb, log.name), *VERBS[verb], *(("--promise", PROMISE) if verb == "tune" else ()))
+    return lambda verb: (
+        verb,
+        logs.get(verb, log.name),
+        *VERBS[verb],
+        *(("--promise", PROMISE) if verb == "tune" else ()),
+    )
 
 
 MARKED = [pytest.param(verb, marks=pytest.mark.long) if verb == "tune" else verb for verb in VERBS]
@@ -81,7 +86,11 @@ def _begun(words: Any, *more: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", "escala", *words, *more], stderr=subprocess.PIPE)
 
 
-ENDS = [("compare", signal.SIGKILL), ("compare", signal.SIGINT), pytest.param("tune", signal.SIGKILL, marks=pytest.mark.long)]
+ENDS = [
+    ("compare", signal.SIGKILL),
+    ("compare", signal.SIGINT),
+    pytest.param("tune", signal.SIGKILL, marks=pytest.mark.long),
+]
 
 
 @pytest.mark.parametrize(("verb", "how"), ENDS)
@@ -97,18 +106,22 @@ def test_an_array_outlives_the_command_and_is_taken_up(
         time.sleep(0.02)
     ended.send_signal(how)
     said = ended.communicate(timeout=20)[1].decode()
-    assert not (tmp_path / "out").exists() and (how == signal.SIGKILL or "the same command takes it up; scancel --name=escala-" in said), (
-        said
-    )
+    assert not (tmp_path / "out").exists() and (
+        how == signal.SIGKILL or "the same command takes it up; scancel --name=escala-" in said
+    ), said
     n = _submitted(slurm)
     done = escala_(*asked(verb), "--out", "out", "--on", "local:1" if how == signal.SIGINT else "slurm:tasks=2")
     assert done.status == 0, done.err
     assert _files(tmp_path / "out") == _files(tmp_path / "whole") and not (tmp_path / ".out.partial").exists()
     assert n == 1 and _submitted(slurm) == N_ARRAYS[verb], "nothing is asked for twice"
-    assert how == signal.SIGKILL or "scancel --name=escala-" in (slurm / "calls").read_text(), "another engine ends the array"
+    assert how == signal.SIGKILL or "scancel --name=escala-" in (slurm / "calls").read_text(), (
+        "another engine ends the array"
+    )
 
 
-def test_a_node_that_finds_another_log_is_named_and_forgets_nothing(asked: Any, escala_: Escala, slurm: Path, tmp_path: Path) -> None:
+def test_a_node_that_finds_another_log_is_named_and_forgets_nothing(
+    asked: Any, escala_: Escala, slurm: Path, tmp_path: Path
+) -> None:
     (slurm / "deadly").write_text("random")
     assert escala_(*asked("compare"), "--out", "out", "--on", "slurm:tasks=4").status == 2
     (slurm / "deadly").unlink()
@@ -121,7 +134,9 @@ def test_a_node_that_finds_another_log_is_named_and_forgets_nothing(asked: Any, 
     )
     log = Path("small.swf").read_text()
     done = escala_(*asked("compare"), "--out", "out", "--on", "slurm:tasks=2")
-    assert done.status == 2 and "finds another log, policy or model there" in done.err and done.err.count("error: ") == 1, done.err
+    assert (
+        done.status == 2 and "finds another log, policy or model there" in done.err and done.err.count("error: ") == 1
+    ), done.err
     Path("small.swf").write_text(log)
     (slurm / "sbatch").write_text(own)
     again = escala_(*asked("compare"), "--out", "out", "--on", "slurm:tasks=2")
@@ -150,7 +165,8 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     )
     (slurm / "refuse").unlink()
     with monkeypatch.context() as other:
-        other.setattr(on_slurm.sys, "executable", "/bin/false")  # as where a node sees neither the folder nor the program
+        # as where a node sees neither the folder nor the program
+        other.setattr(on_slurm.sys, "executable", "/bin/false")
         refused("no task of the array has begun to work (--on slurm)", "--on", "slurm", "--out", "out")
     with pytest.raises(escala.EscalaError, match=r"Slurm takes this as a command alone") as told:
         escala.compare("small.swf", "4x1", on="slurm")
@@ -169,4 +185,9 @@ def test_beside_a_real_slurm(verb: str, asked: Any, escala_: Escala, tmp_path: P
         (tmp_path / "out").rename(tmp_path / on)
     assert _files(tmp_path / "local:1") == _files(tmp_path / "slurm:tasks=3:cpus-per-task=2")
     done = escala_(*asked(verb), "--out", "other", "--on", "slurm:partition=none")
-    assert done.status == 2 and "sbatch refuses the array" in done.err and "partition" in done.err and not Path("other").exists()
+    assert (
+        done.status == 2
+        and "sbatch refuses the array" in done.err
+        and "partition" in done.err
+        and not Path("other").exists()
+    )

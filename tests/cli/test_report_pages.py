@@ -25,7 +25,14 @@ def _simulated(escala_: Escala, log: Path, name: str, *more: str) -> Path:
 def _evaluation(folder: Path, days: int = 12, of_days: tuple[str, ...] = OF_DAYS) -> Path:
     """What `escala evaluate` leaves: a rule that needs a tenth less than the reference on every day."""
     rows = [
-        {"policy": p, "seed": 0, "episode": d, "day": f"log#{d}", **dict.fromkeys(of_days, 0.0), "waste_j": w * (100.0 + d)}
+        {
+            "policy": p,
+            "seed": 0,
+            "episode": d,
+            "day": f"log#{d}",
+            **dict.fromkeys(of_days, 0.0),
+            "waste_j": w * (100.0 + d),
+        }
         | ({"energy_j": w * 36e6} if "energy_j" in of_days else {})
         for p, w in (("one", 1.0), ("two", 0.9))
         for d in range(days)
@@ -162,7 +169,8 @@ def test_a_study_has_a_page_with_its_claims_and_figures(escala_: Escala, tmp_pat
     assert done.status == 0, done.err
     html, text = (folder / "report.html").read_text(), _text(folder / "report.html")
     told = (
-        "Of 1 figures that the paper prints 0 are reproduced or bettered, 1 are not. Of 4 claims 1 meet our own aim, 1 do not; the others "
+        "Of 1 figures that the paper prints 0 are reproduced or bettered, 1 are not. Of 4 claims 1 meet our own "
+        "aim, 1 do not; the others "
     )
     told += "have none, or it cannot be told. 1 could not be measured. Left out of this run: not done: y."
     assert told in text and "Forty days, drawn by lot." in text
@@ -177,7 +185,9 @@ def test_an_evaluation_joins_the_runs_and_two_of_them_are_parts(escala_: Escala,
     page = log.parent / "all.html"
     assert escala_("report", run, *judged, "--out", page).status == 0
     text = _text(page)
-    assert "monday: comparison over episodes" in text and "tuesday: comparison over episodes" in text and "Metrics" in text
+    assert (
+        "monday: comparison over episodes" in text and "tuesday: comparison over episodes" in text and "Metrics" in text
+    )
 
 
 @pytest.mark.parametrize(("make", "part"), [(_evaluation, JUDGED), (_study, "claims.json"), (_study, "manifest.json")])
@@ -189,7 +199,9 @@ def test_what_is_not_whole_is_refused_in_one_line(escala_: Escala, tmp_path: Pat
     assert not (folder / "report.html").exists()
 
 
-def test_a_study_with_the_verdicts_of_an_earlier_version_is_refused_in_one_line(escala_: Escala, tmp_path: Path) -> None:
+def test_a_study_with_the_verdicts_of_an_earlier_version_is_refused_in_one_line(
+    escala_: Escala, tmp_path: Path
+) -> None:
     folder = _study(tmp_path / "study")
     claims = json.loads((folder / "claims.json").read_text())
     for claim in claims:
@@ -198,7 +210,9 @@ def test_a_study_with_the_verdicts_of_an_earlier_version_is_refused_in_one_line(
     (folder / "claims.json").write_text(json.dumps(claims))
     done = escala_("report", folder)
     assert (
-        done.status == 2 and done.err.startswith(f"error: {folder}: claims.json is of an earlier version") and done.err.count("\n") == 1
+        done.status == 2
+        and done.err.startswith(f"error: {folder}: claims.json is of an earlier version")
+        and done.err.count("\n") == 1
     ), done.err
     assert not (folder / "report.html").exists()
 
@@ -211,9 +225,12 @@ def test_the_saved_comparison_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["[" * 100_000, "{", '{"kind": "agent", "format": 1}', '{"kind": "evaluation"}', '{"kind": "study"}', "\x00"]
+    "content",
+    ["[" * 100_000, "{", '{"kind": "agent", "format": 1}', '{"kind": "evaluation"}', '{"kind": "study"}', "\x00"],
 )
-def test_damaged_folders_are_refused_in_one_line_by_whoever_reads_them(escala_: Escala, log: Path, content: str) -> None:
+def test_damaged_folders_are_refused_in_one_line_by_whoever_reads_them(
+    escala_: Escala, log: Path, content: str
+) -> None:
     folder = log.with_name("saved")
     folder.mkdir()
     (folder / "manifest.json").write_text(content)
@@ -221,7 +238,10 @@ def test_damaged_folders_are_refused_in_one_line_by_whoever_reads_them(escala_: 
         (folder / name).write_text("[" * 50_000)
     calls = (["report", folder], ["evaluate", folder, log], ["export", folder, "--out", "other"])
     calls += (["render", folder, "--workload", log, "--out", "x.gif"],)
-    calls += tuple(["simulate", log, "--platform", "4x1:grid5000", f"--{role}", f"agent:{folder}"] for role in ("scheduler", "shutdown"))
+    calls += tuple(
+        ["simulate", log, "--platform", "4x1:grid5000", f"--{role}", f"agent:{folder}"]
+        for role in ("scheduler", "shutdown")
+    )
     for arguments in calls:
         done = escala_(*arguments)
         assert done.status == 2 and str(folder) in done.err and done.err.count("\n") == 1, (arguments, done.err)

@@ -1,4 +1,5 @@
-"""`escala train --algorithm search`: an agent like any other, an interrupt that loses nothing, and options that mean nothing."""
+"""`escala train --algorithm search`: an agent like any other, an interrupt that loses nothing, and options that mean
+nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +28,20 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def verb(week: Path, out: Path, *more: str) -> list[Any]:
-    given = ["train", ENVIRONMENT, "--algorithm", "search", "--workload", week, "--platform", "orion", "--days", "4", "--out", out]
+    given = [
+        "train",
+        ENVIRONMENT,
+        "--algorithm",
+        "search",
+        "--workload",
+        week,
+        "--platform",
+        "orion",
+        "--days",
+        "4",
+        "--out",
+        out,
+    ]
     return [*given, "--generations", "4", "--population", "5", "--validation", "1", *more]
 
 
@@ -74,8 +88,14 @@ def test_an_interrupted_search_goes_on_and_ends_as_an_uninterrupted_one(
     assert escala_("report", tmp_path / "again", "--out", page).status == 0
     text = page.read_text(encoding="utf-8")
     assert "4 generations of 5 candidates" in text and "validation days" in text and text.count("<svg") == 1
-    judged = escala_("evaluate", tmp_path / "again", week, "--after", "4", "--runs", "1", "--baselines", "timeout:0", "--json")
-    assert judged.status == 0 and {row["policy"] for row in json.loads(judged.out)} == {"timeout:0", "agent", "agent (argmax)"}
+    judged = escala_(
+        "evaluate", tmp_path / "again", week, "--after", "4", "--runs", "1", "--baselines", "timeout:0", "--json"
+    )
+    assert judged.status == 0 and {row["policy"] for row in json.loads(judged.out)} == {
+        "timeout:0",
+        "agent",
+        "agent (argmax)",
+    }
 
 
 @pytest.mark.slow
@@ -107,7 +127,9 @@ def test_a_dearer_wait_is_a_dearer_wait(escala_: Escala, week: Path, tmp_path: P
 def test_options_that_mean_nothing_are_refused_in_one_line(
     escala_: Escala, week: Path, tmp_path: Path, given: list[str], word: str
 ) -> None:
-    outcome = escala_("train", ENVIRONMENT, "--workload", week, "--platform", "orion", "--out", tmp_path / "agent", *given)
+    outcome = escala_(
+        "train", ENVIRONMENT, "--workload", week, "--platform", "orion", "--out", tmp_path / "agent", *given
+    )
     assert outcome.status == 2 and word in outcome.err and re.fullmatch(r"error: [^\n]+\n", outcome.err), outcome.err
     assert not os.listdir(tmp_path)
 

@@ -28,7 +28,11 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _verbs(command: Any, path: str = "") -> dict[str, Any]:
     parts = command.list_commands(None) if hasattr(command, "list_commands") else []
-    inner = {name: found for part in parts for name, found in _verbs(command.get_command(None, part), f"{path} {part}".strip()).items()}
+    inner = {
+        name: found
+        for part in parts
+        for name, found in _verbs(command.get_command(None, part), f"{path} {part}".strip()).items()
+    }
     return inner or {path: command}
 
 
@@ -38,14 +42,23 @@ ALL = "".join(f"{name} = {EXAMPLES[key.kind]}\n" for name, key in site.KEYS.item
 
 def test_every_shared_option_is_a_key() -> None:
     shared = {site.name_of(found) for entry in vars(options).values() if (found := site.option_of(entry)) is not None}
-    assert shared - set(site.KEYS) == OUTPUT and {"platform", "price", "carbon", "currency", "unit", "column", "rules"} <= set(site.KEYS)
+    assert shared - set(site.KEYS) == OUTPUT and {
+        "platform",
+        "price",
+        "carbon",
+        "currency",
+        "unit",
+        "column",
+        "rules",
+    } <= set(site.KEYS)
     Path("all.toml").write_text(ALL)
     assert set(site.read_site(Path("all.toml"))) == set(site.KEYS)
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_takes_from_the_file_what_it_shares(verb: str) -> None:
-    """Where a verb has an option of the file's keys, it reads the file; options of the same name but another meaning stay their own."""
+    """Where a verb has an option of the file's keys, it reads the file; options of the same name but another meaning
+    stay their own."""
     command, (arguments, own) = VERBS[verb], CALLS.get(verb, ([], set()))
     by_flag = {option[2:]: entry.name for entry in command.params for option in entry.opts if option[2:] in site.KEYS}
     if "config" not in {entry.name for entry in command.params}:
@@ -87,8 +100,8 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
     "study run": (["x", "--out", "x"], set()),
     "study replay": (["x"], {"seed"}),
 }
-"""Verb -> arguments that it must have, and its own options that are called as a key (an agent has the machine of its training; the
-partition to export)."""
+"""Verb -> arguments that it must have, and its own options that are called as a key (an agent has the machine of its
+training; the partition to export)."""
 
 
 def test_flags_go_before_the_file_which_is_told(escala_: Escala, log: Path) -> None:
@@ -99,14 +112,19 @@ def test_flags_go_before_the_file_which_is_told(escala_: Escala, log: Path) -> N
     assert other.err == "remark: from escala.toml: strict = true\n" and other.out != told.out
     assert escala_("workload", "describe", log, "--config", "none").err == ""
     Path("other.toml").write_text('platform = "8x1"\n')
-    assert escala_("workload", "describe", log, "--config", "other.toml", "--json").err == "remark: from other.toml: platform = 8x1\n"
+    assert (
+        escala_("workload", "describe", log, "--config", "other.toml", "--json").err
+        == "remark: from other.toml: platform = 8x1\n"
+    )
 
 
 def test_a_needed_platform_may_come_from_the_file(escala_: Escala, log: Path) -> None:
     assert "Missing option '--platform'" in escala_("simulate", log).err
     Path(site.FILE).write_text('platform = "4x1:none"\n')
     outcome = escala_("simulate", log, "--out", "run")
-    assert outcome.status == 0 and outcome.err.startswith("remark: from escala.toml: platform = 4x1:none\n"), outcome.err
+    assert outcome.status == 0 and outcome.err.startswith("remark: from escala.toml: platform = 4x1:none\n"), (
+        outcome.err
+    )
     assert json.loads(Path("run/manifest.json").read_text())["platform"]["name"] == "4x1:none"
 
 
@@ -138,7 +156,10 @@ def test_a_wrong_file_is_one_line_with_its_name(escala_: Escala, log: Path, text
 
 
 def test_what_is_no_file(escala_: Escala, log: Path) -> None:
-    assert escala_("workload", "describe", log, "--config", "no.toml").err == "error: no.toml: no such file: check the path\n"
+    assert (
+        escala_("workload", "describe", log, "--config", "no.toml").err
+        == "error: no.toml: no such file: check the path\n"
+    )
     Path(site.FILE).mkdir()
     assert escala_("workload", "describe", log).err == "error: escala.toml: is a folder: give one file in it\n"
     Path(site.FILE).rmdir()

@@ -20,14 +20,20 @@ def test_from_exports_and_back(escala_: Escala, tmp_path: Path) -> None:
     assert [one.name for one in site.partitions] == ["batch"]
     again = tmp_path / "again.toml"
     assert escala_("site", "import", out, "--out", again).status == 0 and escala.read_site(again) == site
-    assert escala_("site", "import", tmp_path / "none.txt", "--out", again).status == 2 and escala.read_site(again) == site
+    assert (
+        escala_("site", "import", tmp_path / "none.txt", "--out", again).status == 2 and escala.read_site(again) == site
+    )
 
 
 def test_from_a_log(escala_: Escala, tmp_path: Path) -> None:
     log, out = tmp_path / "jobs.txt", tmp_path / "site.toml"
     log.write_text(SACCT)
     outcome = escala_("site", "import", log, "--out", out)
-    assert outcome.status == 0 and "Not known from a log" in outcome.out and "# Inferred from 4 of 4 jobs" in out.read_text()
+    assert (
+        outcome.status == 0
+        and "Not known from a log" in outcome.out
+        and "# Inferred from 4 of 4 jobs" in out.read_text()
+    )
     run = escala_("simulate", log, "--platform", out, "--scheduler", "slurm", "--json")
     assert run.status == 0 and json.loads(run.out)["n_completed"] == 4
     wrong = escala_("site", "import", log, log, "--out", tmp_path / "x.toml")

@@ -31,24 +31,40 @@ from tests.cli.program import Escala
         (["grid2019", "--on", "local:2", "--jobs", "3"], "give one of the two; --jobs 3 is --on local:3"),
     ],
 )
-def test_bad_input_is_one_clear_line_and_writes_nothing(escala_: Escala, tmp_path: Path, arguments: list[str], words: str) -> None:
+def test_bad_input_is_one_clear_line_and_writes_nothing(
+    escala_: Escala, tmp_path: Path, arguments: list[str], words: str
+) -> None:
     told = escala_("study", "run", *arguments, "--out", tmp_path / "out")
     assert told.status == 2 and words in told.err and told.err.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sent, word", [(signal.SIGINT, "interrupted"), pytest.param(signal.SIGTERM, "terminated", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "sent, word", [(signal.SIGINT, "interrupted"), pytest.param(signal.SIGTERM, "terminated", marks=pytest.mark.long)]
+)
 def test_a_study_that_is_ended_says_that_it_can_go_on(tmp_path: Path, sent: signal.Signals, word: str) -> None:
     out = tmp_path / "out"
-    program = [sys.executable, "-c", "from escala.cli import main; main()", "study", "run", "grid2019", "--scale", "smoke", "--jobs", "1"]
+    program = [
+        sys.executable,
+        "-c",
+        "from escala.cli import main; main()",
+        "study",
+        "run",
+        "grid2019",
+        "--scale",
+        "smoke",
+        "--jobs",
+        "1",
+    ]
     study = subprocess.Popen(
         [*program, "--out", str(out)],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
         env=os.environ,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # the tests may run where Ctrl-C is ignored
+        # the tests may run where Ctrl-C is ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     try:
         end = time.monotonic() + 120
@@ -84,12 +100,21 @@ def test_verdicts_of_a_kept_study(escala_: Escala, tmp_path: Path) -> None:
     assert escala_("study", "verdicts", "marl2024", "--out", page).status == 0
     assert page.read_text().count("| **") == len(rows)
     again = escala_("study", "verdicts", "marl2024", "--out", page)
-    assert again.status != 0 and "exists" in again.err and escala_("study", "verdicts", "marl2024", "--out", page, "--force").status == 0
+    assert (
+        again.status != 0
+        and "exists" in again.err
+        and escala_("study", "verdicts", "marl2024", "--out", page, "--force").status == 0
+    )
 
 
 def test_the_report_of_a_study_begins_with_its_paper(escala_: Escala, tmp_path: Path) -> None:
     kept = Path(__file__).resolve().parents[2] / "docs" / "studies" / "marl2024"
     assert escala_("report", kept, "--out", tmp_path / "page.html").status == 0
     text = re.sub(r"<[^>]+>", " ", (tmp_path / "page.html").read_text(encoding="utf-8"))
-    places = [text.index(words) for words in ("what the paper claims", "what came out", "Row by row", "What became of the claims")]
-    assert places == sorted(places) and "the paper contradicts itself" in text and "`" not in text[places[0] : places[3]]
+    places = [
+        text.index(words)
+        for words in ("what the paper claims", "what came out", "Row by row", "What became of the claims")
+    ]
+    assert (
+        places == sorted(places) and "the paper contradicts itself" in text and "`" not in text[places[0] : places[3]]
+    )

@@ -1,4 +1,5 @@
-"""What a person at a terminal sees, and what a program that reads along does not: progress with the time left, and colours."""
+"""What a person at a terminal sees, and what a program that reads along does not: progress with the time left, and
+colours."""
 
 from __future__ import annotations
 
@@ -32,7 +33,10 @@ def _at_a_terminal(arguments: list[str], stream: str) -> tuple[str, str]:
     reader = threading.Thread(target=read)
     reader.start()
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: theirs}
-    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {"TERM": "xterm-256color", "COLUMNS": "120"}
+    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {
+        "TERM": "xterm-256color",
+        "COLUMNS": "120",
+    }
     try:
         done = subprocess.run([sys.executable, "-m", "escala", *arguments], env=environment, timeout=240, **streams)  # type: ignore[call-overload]
     finally:  # else the reader waits for ever
@@ -45,7 +49,16 @@ def _at_a_terminal(arguments: list[str], stream: str) -> tuple[str, str]:
 
 
 def _compare(log: Path) -> list[str]:
-    return ["compare", str(log), "--platform", "4x1:grid5000", "--schedulers", "fcfs,easy,saf", "--shutdowns", "never,timeout:0"]
+    return [
+        "compare",
+        str(log),
+        "--platform",
+        "4x1:grid5000",
+        "--schedulers",
+        "fcfs,easy,saf",
+        "--shutdowns",
+        "never,timeout:0",
+    ]
 
 
 def test_progress_and_its_time_left_go_to_the_terminal_alone(log: Path) -> None:

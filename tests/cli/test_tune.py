@@ -23,7 +23,9 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.unit.tuning.test_tuning import CONGESTED, _log
 
     path = tmp_path_factory.mktemp("tune") / "weeks.csv"
-    _log(CONGESTED).jobs.select("job_id", "submit_s", "runtime_s", "walltime_s", "cores", "user", "queue").write_csv(path)
+    _log(CONGESTED).jobs.select("job_id", "submit_s", "runtime_s", "walltime_s", "cores", "user", "queue").write_csv(
+        path
+    )
     return path
 
 
@@ -37,7 +39,13 @@ def test_tune_writes_a_policy_that_other_verbs_take(escala_: Escala, log: Path, 
     assert set(found["later"]) == {"policy", "easy", "easy-sjf", mine, found["chosen"]}
     assert set(found["ratio"]) == {"easy", "easy-sjf", mine, "rule"}
     assert set(found["ratio"]["easy"]) >= {"bounded_slowdown", "wait"} and len(found["ratio"]["easy"]["wait"]) == 3
-    assert sorted(path.name for path in out.iterdir()) == ["manifest.json", "policy.toml", "report.html", "rules.csv", "tuned.json"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "manifest.json",
+        "policy.toml",
+        "report.html",
+        "rules.csv",
+        "tuned.json",
+    ]
     written = tomllib.loads((out / "policy.toml").read_text())
     name = written["formula"] + (f":guard={written['guard']}" if "guard" in written else "")
     assert name == found["chosen"] and written["log"]["sha256"] == escala.read_workload(log).digest()
@@ -56,7 +64,9 @@ def _timeless(text: str) -> dict[str, Any]:
     return {name: value for name, value in json.loads(text).items() if name != "elapsed_s"}
 
 
-def test_an_interrupted_run_goes_on(escala_: Escala, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_goes_on(
+    escala_: Escala, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = escala_("tune", log, *MACHINE, "--out", tmp_path / "whole", "--json")
     begun: list[Any] = []
     simulate = replays.simulate
@@ -91,7 +101,9 @@ def test_an_interrupted_run_goes_on(escala_: Escala, log: Path, tmp_path: Path, 
         (("--power", "grid5000"), "escala frontier LOG --power chooses both together"),
     ],
 )
-def test_bad_input_is_one_line_and_leaves_nothing(options: tuple[str, ...], why: str, escala_: Escala, log: Path, tmp_path: Path) -> None:
+def test_bad_input_is_one_line_and_leaves_nothing(
+    options: tuple[str, ...], why: str, escala_: Escala, log: Path, tmp_path: Path
+) -> None:
     told = escala_("tune", log, *MACHINE, "--out", tmp_path / "out", *options)
     assert told.status == 2 and told.out == "" and why in told.err.splitlines()[-1] and not (tmp_path / "out").exists()
 
@@ -109,7 +121,9 @@ def test_bad_input_is_one_line_and_leaves_nothing(options: tuple[str, ...], why:
         ('format = 1\nformula = "policy:."', "is a folder"),
     ],
 )
-def test_a_folder_that_holds_no_policy_is_one_line(text: str | None, why: str, escala_: Escala, log: Path, tmp_path: Path) -> None:
+def test_a_folder_that_holds_no_policy_is_one_line(
+    text: str | None, why: str, escala_: Escala, log: Path, tmp_path: Path
+) -> None:
     if text is not None:
         (tmp_path / "policy.toml").write_text(text)
     told = escala_("simulate", log, *MACHINE, "--scheduler", f"policy:{tmp_path}")
@@ -117,7 +131,9 @@ def test_a_folder_that_holds_no_policy_is_one_line(text: str | None, why: str, e
 
 
 def test_an_edited_estimate_is_what_runs(escala_: Escala, log: Path, tmp_path: Path) -> None:
-    (tmp_path / "policy.toml").write_text('format = 1\nformula = "easy:queue=sjf"\nguard = "24h"\norder_estimate = "last2"\n')
+    (tmp_path / "policy.toml").write_text(
+        'format = 1\nformula = "easy:queue=sjf"\nguard = "24h"\norder_estimate = "last2"\n'
+    )
     mine = escala_("simulate", log, *MACHINE, "--scheduler", f"policy:{tmp_path}", "--json")
     name = "easy:queue=sjf:guard=24h:order_estimate=last2"
     assert _timeless(mine.out) == _timeless(escala_("simulate", log, *MACHINE, "--scheduler", name, "--json").out)
@@ -141,15 +157,22 @@ def logs(log: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Pat
     return log, slower
 
 
-def test_several_logs_get_one_policy_and_each_is_shown(escala_: Escala, logs: tuple[Path, Path], tmp_path: Path) -> None:
+def test_several_logs_get_one_policy_and_each_is_shown(
+    escala_: Escala, logs: tuple[Path, Path], tmp_path: Path
+) -> None:
     out = tmp_path / "policy"
     told = escala_("tune", *logs, "--platform", "8x1,4x2", "--out", out)
     assert told.status == 0, told.err
     lines = [line.split() for line in told.out.splitlines()]
-    assert {line[0]: line[1] for line in lines if line and line[0] in ("weeks", "slower")} == {"weeks": "8x1", "slower": "4x2"}
+    assert {line[0]: line[1] for line in lines if line and line[0] in ("weeks", "slower")} == {
+        "weeks": "8x1",
+        "slower": "4x2",
+    }
     assert "of 2 logs (geometric mean)" in told.out and "of 2 logs." in told.out
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert all(f"{name}: {part}" in page for name in ("weeks", "slower") for part in ("Waits on the later weeks", "Who pays"))
+    assert all(
+        f"{name}: {part}" in page for name in ("weeks", "slower") for part in ("Waits on the later weeks", "Who pays")
+    )
     found = json.loads(escala_("tune", *logs, "--platform", "8x1,4x2", "--out", out, "--json").out)
     assert [one["about"]["workload"]["name"] for one in found["logs"]] == ["weeks", "slower"]
     assert all("cleaning" in one and one["chosen"] == found["chosen"] for one in found["logs"])

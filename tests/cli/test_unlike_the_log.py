@@ -55,7 +55,9 @@ def test_the_verb_shows_both_waits(escala_: Escala, tmp_path: Path) -> None:
     asked = ["frontier", path, "--platform", "4x1:grid5000", "--schedulers", "easy,sjf", "--shutdowns", "never"]
     done = escala_(*asked)
     assert done.status == 0, done.err
-    assert "the log itself" in done.out and WORDS[0] in done.out and "None of these replays resembles the log" in done.out
+    assert (
+        "the log itself" in done.out and WORDS[0] in done.out and "None of these replays resembles the log" in done.out
+    )
     assert json.loads(escala_(*asked, "--json").out)["recorded_waits"]["easy + never"]["resembles"] is False
 
 

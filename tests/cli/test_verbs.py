@@ -1,8 +1,8 @@
 """Each verb does its work; figures are worked out by hand from the small log of `program.LOG`.
 
-Four jobs on four nodes of one core. Under EASY: job 1 runs 0-100 on two cores; job 2 (four cores) waits for it, 100-150, wait 90; job 3
-fits beside job 1 and ends, by walltime, before job 2's reservation at 200: it starts at once; job 4 is killed at its walltime, 400-420.
-Under FCFS job 3 waits behind job 2 until 150.
+Four jobs on four nodes of one core. Under EASY: job 1 runs 0-100 on two cores; job 2 (four cores) waits for it,
+100-150, wait 90; job 3 fits beside job 1 and ends, by walltime, before job 2's reservation at 200: it starts at once;
+job 4 is killed at its walltime, 400-420. Under FCFS job 3 waits behind job 2 until 150.
 """
 
 from __future__ import annotations
@@ -91,7 +91,10 @@ def test_compare_tells_policies_apart(escala_: Escala, log: Path) -> None:
     pairs = ["fcfs + never", "fcfs + timeout:0", "easy + never", "easy + timeout:0"]
     rows = {row["policy"]: row for row in _json(escala_(*verb, "--json"))}
     assert list(rows) == pairs
-    assert rows["fcfs + never"]["mean_wait_s"] == MEAN_WAIT["fcfs"] and rows["easy + never"]["mean_wait_s"] == MEAN_WAIT["easy"]
+    assert (
+        rows["fcfs + never"]["mean_wait_s"] == MEAN_WAIT["fcfs"]
+        and rows["easy + never"]["mean_wait_s"] == MEAN_WAIT["easy"]
+    )
     assert rows["easy + never"]["mean_wait_s_change"] == pytest.approx(MEAN_WAIT["easy"] / MEAN_WAIT["fcfs"] - 1.0)
     outcome = escala_(*verb, "--out", log.parent / "out")
     assert outcome.status == 0 and outcome.out.count("timeout:0") == 2 and "Mean wait" in outcome.out
@@ -103,7 +106,10 @@ def test_compare_tells_the_share_of_what_is_possible(escala_: Escala, log: Path)
     rows = _json(escala_(*verb, "--json"))
     best = escala.bound(escala.read_workload(log), "4x1:grid5000", "wait", policies=()).found
     assert best is not None
-    assert [row["headroom"] for row in rows] == [0.0, pytest.approx((MEAN_WAIT["fcfs"] - MEAN_WAIT["easy"]) / (MEAN_WAIT["fcfs"] - best))]
+    assert [row["headroom"] for row in rows] == [
+        0.0,
+        pytest.approx((MEAN_WAIT["fcfs"] - MEAN_WAIT["easy"]) / (MEAN_WAIT["fcfs"] - best)),
+    ]
     shown = escala_(*verb)
     assert "Headroom" in shown.out and "proved: none below" in shown.out
     assert escala_(*verb, "--stop-at", "100").status == 2
@@ -141,7 +147,9 @@ def test_convert_and_generate_round_trip(escala_: Escala, log: Path) -> None:
 def test_columns_of_a_table_may_be_named(escala_: Escala, tmp_path: Path) -> None:
     (tmp_path / "jobs.csv").write_text("site,at,took,asked,size\na,0,5,9,1\na,1,5,9,1\nb,0,7,9,2\n")
     fields = [f"--column={pair}" for pair in ("submit_s=at", "runtime_s=took", "walltime_s=asked", "cores=size")]
-    described = _json(escala_("workload", "describe", tmp_path / "jobs.csv", *fields, "--select", "site=a", "--unit", "min", "--json"))
+    described = _json(
+        escala_("workload", "describe", tmp_path / "jobs.csv", *fields, "--select", "site=a", "--unit", "min", "--json")
+    )
     assert described["jobs"] == 2 and described["quantiles"]["runtime_s"]["max"] == 300.0
 
 

@@ -18,14 +18,31 @@ def test_the_verb(escala_: Escala, log: Path, tmp_path: Path) -> None:
     asked = ["what-if", log, "--platform", "4x1", "--nodes", "+1,+100%", "--schedulers", "easy,fcfs"]
     done = escala_(*asked, "--out", out)
     assert done.status == 0, done.err
-    assert "nodes +4 nodes" in done.out and "Mean wait by cores of the job" in done.out and (out / "report.html").exists()
+    assert (
+        "nodes +4 nodes" in done.out and "Mean wait by cores of the job" in done.out and (out / "report.html").exists()
+    )
     told = json.loads(escala_(*asked, "--json").out)
     assert len(told["worlds"]) == 6 and told["jobs_in_all"] == 4
     assert json.loads((out / "what-if.json").read_text())["worlds"] == told["worlds"]
 
 
-def test_an_interrupted_one_goes_on(escala_: Escala, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = ["what-if", log, "--platform", "4x1", "--nodes", "+1,+100%", "--schedulers", "slurm,fcfs", "--jobs", "1", "--json", "--out"]
+def test_an_interrupted_one_goes_on(
+    escala_: Escala, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = [
+        "what-if",
+        log,
+        "--platform",
+        "4x1",
+        "--nodes",
+        "+1,+100%",
+        "--schedulers",
+        "slurm,fcfs",
+        "--jobs",
+        "1",
+        "--json",
+        "--out",
+    ]
     whole = escala_(*asked, tmp_path / "whole")
     assert whole.status == 0, whole.err
     begun: list[Any] = []
@@ -45,6 +62,10 @@ def test_an_interrupted_one_goes_on(escala_: Escala, log: Path, tmp_path: Path, 
 
 
 def test_wrong_changes_are_one_line(escala_: Escala, log: Path) -> None:
-    for more, why in (([], "nothing changes"), (["--nodes", "x=1"], "no partition 'x'"), (["--limit", "all=1"], "knows no limits")):
+    for more, why in (
+        ([], "nothing changes"),
+        (["--nodes", "x=1"], "no partition 'x'"),
+        (["--limit", "all=1"], "knows no limits"),
+    ):
         done = escala_("what-if", log, "--platform", "4x1", "--schedulers", "easy", *more)
         assert done.status == 2 and why in done.err and done.err.count("error: ") == 1, done.err

@@ -58,7 +58,9 @@ def roll_vector(name: str, n: int, seed: int, steps: int, **options: Any) -> lis
     """The same for n rows at once."""
     env = vector(name, n, **options)
     observation, info = env.reset(seed=seed)
-    out: list[tuple[Any, ...]] = [(observation.copy(), info["action_mask"].copy(), np.zeros(n), np.zeros(n, bool), np.zeros(n, bool))]
+    out: list[tuple[Any, ...]] = [
+        (observation.copy(), info["action_mask"].copy(), np.zeros(n), np.zeros(n, bool), np.zeros(n, bool))
+    ]
     for k in range(steps):
         actions = np.array([valid_action(mask, k) for mask in info["action_mask"]])
         observation, reward, terminated, truncated, info = env.step(actions)

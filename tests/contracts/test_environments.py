@@ -127,7 +127,9 @@ def test_an_ended_episode_shows_its_last_observation_and_the_first_of_the_next(n
     alone.reset(seed=0)
     for k in range(20_000):
         action = valid_action(info["action_mask"][0], k)
-        observation, _, terminated, truncated, info = env.step(np.array([action, valid_action(info["action_mask"][1], k)]))
+        observation, _, terminated, truncated, info = env.step(
+            np.array([action, valid_action(info["action_mask"][1], k)])
+        )
         last, _, _, _, _ = alone.step(action)
         if terminated[0] or truncated[0]:
             assert info["_final_obs"][0]
@@ -209,4 +211,6 @@ def test_the_name_is_found_through_its_module(name: str) -> None:
 def test_importing_the_environments_needs_neither_torch_nor_plotting() -> None:
     modules = "escala.envs.rjms.off_reservation, escala.envs.rjms.scheduling"
     code = f"import sys, {modules}; print([m for m in ('torch', 'matplotlib') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip() == "[]"
+    )

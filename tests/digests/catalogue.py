@@ -1,4 +1,5 @@
-"""Every digest by name. A name says what moved when a test fails: the environment and its options, the scheduler, the agent."""
+"""Every digest by name. A name says what moved when a test fails: the environment and its options, the scheduler, the
+agent."""
 
 from __future__ import annotations
 
@@ -12,7 +13,18 @@ from tests.digests.variants import TEAM, variants
 
 STEPS = 1000
 LONG_STEPS = 2000
-SLOT_RULES = ("sjf", "sjf-strict", "packer", "tetris", "tetris-normalised", "fcfs", "easy", "hold-back", "hold-pile", "random")
+SLOT_RULES = (
+    "sjf",
+    "sjf-strict",
+    "packer",
+    "tetris",
+    "tetris-normalised",
+    "fcfs",
+    "easy",
+    "hold-back",
+    "hold-pile",
+    "random",
+)
 TEAM_RULES = ("sjf", "packer", "tetris", "tetris-normalised", "dense", "random")
 
 Table = dict[str, Callable[[], Any]]

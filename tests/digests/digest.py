@@ -48,7 +48,8 @@ class Digest:
 
 
 def near(arrays: Iterable[Any]) -> dict[str, Any]:
-    """The hash of float arrays, and what another machine must come near to: their norm, and three sums with signs of their own."""
+    """The hash of float arrays, and what another machine must come near to: their norm, and three sums with signs of
+    their own."""
     digest = Digest()
     flat = []
     for array in arrays:
@@ -63,6 +64,7 @@ def same(kept: Any, now: Any, exactly: bool = False) -> bool:
     """Is what is computed now what was kept? exactly: to the last bit also where torch computed it."""
     if isinstance(kept, dict) and "near" in kept and not exactly:
         return all(
-            math.isclose(a, b, rel_tol=0.0, abs_tol=NEAR * max(kept["near"])) for a, b in zip(kept["near"], now["near"], strict=True)
+            math.isclose(a, b, rel_tol=0.0, abs_tol=NEAR * max(kept["near"]))
+            for a, b in zip(kept["near"], now["near"], strict=True)
         )
     return bool(kept == now)

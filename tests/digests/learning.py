@@ -33,13 +33,21 @@ def preset(env_id: str, name: str) -> dict[str, Any]:
     digest = Digest()
     digest.take(json.dumps(dataclasses.asdict(PRESETS[env_id, name]), sort_keys=True, default=list))
     taken = {k: v for k, v in QUICK.items() if k in PRESETS[env_id, name].learn}
-    agent = escala.train(env_id, **arguments(Variant(env_id, {})), preset=name, num_envs=2, steps=32, seed=3, learn=taken)
+    agent = escala.train(
+        env_id, **arguments(Variant(env_id, {})), preset=name, num_envs=2, steps=32, seed=3, learn=taken
+    )
     return {"says": digest.text(), **near(weights(agent.network))}
 
 
 def trained(env_id: str, **options: Any) -> dict[str, Any]:
     """Weights and learning curve of a small training."""
-    how: dict[str, Any] = {"num_envs": 8, "learn": {"n_steps": 32, "batch_size": 128}, "steps": 1024, "seed": 1, "curve": True}
+    how: dict[str, Any] = {
+        "num_envs": 8,
+        "learn": {"n_steps": 32, "batch_size": 128},
+        "steps": 1024,
+        "seed": 1,
+        "curve": True,
+    }
     agent = escala.train(env_id, **arguments(Variant(env_id, {})) | how | options)
     curve = [] if agent.curve is None else [agent.curve.drop_nulls()["value"].to_numpy()]
     return near([*weights(agent.network), *curve])
@@ -60,7 +68,12 @@ def validated() -> dict[str, Any]:
 
 def team(**options: Any) -> dict[str, Any]:
     """Weights of a small training of a team."""
-    how: dict[str, Any] = {"num_envs": 4, "learn": {"n_steps": 32, "batch_size": 64, "n_epochs": 2}, "steps": 512, "seed": 1}
+    how: dict[str, Any] = {
+        "num_envs": 4,
+        "learn": {"n_steps": 32, "batch_size": 64, "n_epochs": 2},
+        "steps": 512,
+        "seed": 1,
+    }
     return near(weights(*train_team(**how | {"lists": 8, "steps": 512, "teacher": None} | options).networks))
 
 
@@ -68,7 +81,11 @@ def searched(scheduler: bool) -> dict[str, Any]:
     """Weights of a short search by whole days."""
     days = logs.days().split_days()[:2]
     how: dict[str, Any] = {"generations": 2, "population": 6, "seed": 1}
-    agent = search_scheduler(days, logs.PLATFORM, price=0.5, limit=0.5, **how) if scheduler else search(days, logs.PLATFORM, **how)
+    agent = (
+        search_scheduler(days, logs.PLATFORM, price=0.5, limit=0.5, **how)
+        if scheduler
+        else search(days, logs.PLATFORM, **how)
+    )
     return near(weights(agent.network))
 
 
@@ -78,7 +95,8 @@ def kept() -> list[str]:
 
 
 def judged(name: str) -> dict[str, Any]:
-    """Figures of a kept agent on small inputs. (`tests/docs/test_kept_agents.py` has its figures on those of its study.)"""
+    """Figures of a kept agent on small inputs. (`tests/docs/test_kept_agents.py` has its figures on those of its
+    study.)"""
     folder = STUDIES / name
     if is_team(folder):
         return near(figures(team_played(load_team(folder))))
@@ -88,7 +106,9 @@ def judged(name: str) -> dict[str, Any]:
         return near(figures(escala.evaluate(agent, logs.days().split_days()[:1], logs.PLATFORM, beside, runs=1)))
     options = agent.env_options
     drawn = {key: value for key, value in options.items() if key in ("model", "arrivals_end")} | {"lists": 6}
-    lists = slot_options({"slots": options.get("slots", 10), "horizon": options.get("horizon", 20), **drawn}).job_lists()
+    lists = slot_options(
+        {"slots": options.get("slots", 10), "horizon": options.get("horizon", 20), **drawn}
+    ).job_lists()
     shape = {key: value for key, value in options.items() if key not in DRAWN}
     return near(figures(play_slots(lists, lambda seen, mask: agent.act(seen, mask, None), rescue=50, **shape)))
 
@@ -97,7 +117,9 @@ def team_played(one: Any) -> pl.DataFrame:
     """A kept team on six lists."""
     options = one.options | {"lists": 6, "steps": 60} | ({"arrivals_end": 60} if "arrivals_end" in one.options else {})
     lists = team_options(options).job_lists()
-    return play_team(lists, one.members(sampled=False), rescue=1, **{key: options[key] for key in set(options) - {"lists"}})
+    return play_team(
+        lists, one.members(sampled=False), rescue=1, **{key: options[key] for key in set(options) - {"lists"}}
+    )
 
 
 def figures(table: pl.DataFrame) -> list[Any]:
@@ -114,7 +136,11 @@ def scaled(values: Any) -> Any:
 def slots_played(rule: str) -> str:
     """A rule on drawn lists of both models."""
     digest = Digest()
-    for options in ({"slots": 6}, {"model": "cpu-memory", "slots": 5, "skip": "forced"}, {"placement": "reserve", "load": 1.5}):
+    for options in (
+        {"slots": 6},
+        {"model": "cpu-memory", "slots": 5, "skip": "forced"},
+        {"placement": "reserve", "load": 1.5},
+    ):
         lists = slot_options({"lists": 12, **options}).job_lists()
         shape = {key: value for key, value in options.items() if key not in ("model", "load")}
         digest.take_table(play_slots(lists, rule, hold=(3, 5, 4), seed=2, **shape))

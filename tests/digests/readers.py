@@ -1,5 +1,5 @@
-"""Learnt policies inside `escala.simulate`: agents whose choice hangs on every bit that they are shown, so that nothing shown can change
-without the schedule."""
+"""Learnt policies inside `escala.simulate`: agents whose choice hangs on every bit that they are shown, so that nothing
+shown can change without the schedule."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.digests.variants import OFF_RESERVATION, SLOTS, TEAM, Variant, argume
 
 
 class Reading:
-    """Chooses among what a mask allows by the bits of what it sees (and the number of the question, so that it does not wait for ever in
-    one state), and keeps a digest of both."""
+    """Chooses among what a mask allows by the bits of what it sees (and the number of the question, so that it does not
+    wait for ever in one state), and keeps a digest of both."""
 
     def __init__(self) -> None:
         self.digest = Digest()
@@ -83,7 +83,11 @@ def simulated(variant: Variant, policy: Any) -> Any:
     """Its run."""
     if variant.env == SLOTS:
         return escala.simulate(slot_log(variant), slot_machine(variant), scheduler=policy)
-    pair = {"scheduler": "saf", "shutdown": policy} if variant.env == OFF_RESERVATION else {"scheduler": policy, "shutdown": "timeout:300"}
+    pair = (
+        {"scheduler": "saf", "shutdown": policy}
+        if variant.env == OFF_RESERVATION
+        else {"scheduler": policy, "shutdown": "timeout:300"}
+    )
     return escala.simulate(logs.one_day(), logs.PLATFORM, **pair, start_off=True, until_s=float(logs.DAY_S))
 
 
@@ -102,7 +106,11 @@ def team_machine(variant: Variant) -> Any:
 def slot_rule(rule: str) -> str:
     """A rule of the slotted world as a scheduler, on a pool and on a node."""
     digest = Digest()
-    for variant in (Variant(SLOTS, {"slots": 5}), Variant(SLOTS, {"placement": "reserve"}), Variant(SLOTS, {"slots": 4}, "memory")):
+    for variant in (
+        Variant(SLOTS, {"slots": 5}),
+        Variant(SLOTS, {"placement": "reserve"}),
+        Variant(SLOTS, {"slots": 4}, "memory"),
+    ):
         digest.take_result(simulated(variant, SlotPolicy(rule, hold=(3, 4, 5), seed=2, **variant.options)))
     return digest.text()
 
@@ -112,5 +120,7 @@ def team_rule(rule: str) -> str:
     digest = Digest()
     for options in ({}, {"agents": 2, "machines": 2, "resources": 3, "turns": "until-void"}):
         variant = Variant(TEAM, options)
-        digest.take_result(escala.simulate(team_log(variant), team_machine(variant), scheduler=TeamPolicy(rule, **options)))
+        digest.take_result(
+            escala.simulate(team_log(variant), team_machine(variant), scheduler=TeamPolicy(rule, **options))
+        )
     return digest.text()

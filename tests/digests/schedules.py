@@ -1,4 +1,5 @@
-"""Every named scheduler with every shutdown policy on small worlds: schedules and joules. And policies of a user's own."""
+"""Every named scheduler with every shutdown policy on small worlds: schedules and joules. And policies of a user's
+own."""
 
 from __future__ import annotations
 
@@ -43,10 +44,13 @@ def drawn() -> list[dict[str, Any]]:
 
 @functools.cache
 def world(number: int) -> tuple[escala.Workload, escala.Platform, dict[str, Any]]:
-    """Jobs, platform and options; every third world has jobs for single nodes. Any job can run beside a reserved node."""
+    """Jobs, platform and options; every third world has jobs for single nodes. Any job can run beside a reserved
+    node."""
     machine = drawn()[number]["platform"]
     profiles = tuple(escala.PowerProfile(name=f"p{k}", **profile) for k, profile in enumerate(machine["profiles"]))
-    platform = escala.Platform("world", machine["cores"], profiles, machine["profile_of"], resources=machine.get("resources", {}))
+    platform = escala.Platform(
+        "world", machine["cores"], profiles, machine["profile_of"], resources=machine.get("resources", {})
+    )
     return escala.Workload.from_jobs(drawn()[number]["jobs"]), platform, drawn()[number]["options"]
 
 
@@ -101,7 +105,10 @@ class Seeing:
                 done.append(act.call_at(view.now_s + 7.0))
         else:
             idle = np.flatnonzero(~np.isnan(view.idle_since_s))
-            done = [act.switch_off(int(idle[-1])) if len(idle) > 1 else act.wake(0), act.reserve_off(int(view.now_s) % 2)]
+            done = [
+                act.switch_off(int(idle[-1])) if len(idle) > 1 else act.wake(0),
+                act.reserve_off(int(view.now_s) % 2),
+            ]
             if view.queue_length and not view.running:
                 done += [act.wake(node) for node, state in enumerate(view.node_states) if state == "off"]
         self.digest.take(np.array(done, bool))
@@ -114,7 +121,9 @@ def seen(role: str) -> str:
         workload, platform, how = world(number)
         own = {role: Seeing(digest, role)}
         try:
-            result = escala.simulate(workload, platform, **{"scheduler": "first-fit", "shutdown": "never"} | own, **how, decisions=True)
+            result = escala.simulate(
+                workload, platform, **{"scheduler": "first-fit", "shutdown": "never"} | own, **how, decisions=True
+            )
         except escala.EscalaError:
             digest.take("refused")
             continue

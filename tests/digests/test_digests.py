@@ -70,7 +70,8 @@ def test_every_option_is_used_and_every_choice(env: str) -> None:
 
 
 def test_an_option_that_is_changed_moves_the_digest() -> None:
-    """Else its digest would not notice that the option is lost. Minutes for units of time give the same play of units."""
+    """Else its digest would not notice that the option is lost. Minutes for units of time give the same play of
+    units."""
     own = [name for name in KEPT if name.startswith("roll") and "(minutes)" not in name]
     twins = [[name for name in own if KEPT[name] == value] for value in {KEPT[name] for name in own}]
     assert [pair for pair in twins if len(pair) > 1] == []

@@ -1,4 +1,5 @@
-"""Sets of options for each environment: every option stands in one of them at another value than its default, every choice in one."""
+"""Sets of options for each environment: every option stands in one of them at another value than its default, every
+choice in one."""
 
 from __future__ import annotations
 
@@ -19,14 +20,20 @@ class Variant(NamedTuple):
     @property
     def name(self) -> str:
         told = [f"{key}={value}".replace(" ", "") for key, value in self.options.items()]
-        return " ".join([self.env.removeprefix("escala/").removesuffix("-v0"), *([f"({self.log})"] if self.log else []), *told])
+        return " ".join(
+            [self.env.removeprefix("escala/").removesuffix("-v0"), *([f"({self.log})"] if self.log else []), *told]
+        )
 
 
 def variants() -> list[Variant]:
     """All of them."""
     given = [Variant(env, options) for env, sets in SETS.items() for options in sets]
     given += [Variant(env, {"oversized": "drop"}, "giants") for env in (OFF_RESERVATION, SCHEDULING)]
-    given += [Variant(SLOTS, {}, "units"), Variant(SLOTS, {"unit_s": 60.0}, "minutes"), Variant(SLOTS, {"estimate": "runtime"}, "early")]
+    given += [
+        Variant(SLOTS, {}, "units"),
+        Variant(SLOTS, {"unit_s": 60.0}, "minutes"),
+        Variant(SLOTS, {"estimate": "runtime"}, "early"),
+    ]
     given += [Variant(SLOTS, {"slots": 4, "observation": "image"}, "memory"), Variant(TEAM, {}, "shared")]
     return given
 

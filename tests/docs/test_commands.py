@@ -1,4 +1,5 @@
-"""The commands of the documentation: the tutorial's are run one after the other, those of all pages name verbs and options that exist."""
+"""The commands of the documentation: the tutorial's are run one after the other, those of all pages name verbs and
+options that exist."""
 
 from __future__ import annotations
 
@@ -15,7 +16,10 @@ import escala
 from escala.cli.app import run
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts and "studies" not in p.parts)]
+PAGES = [
+    ROOT / "README.md",
+    *sorted(p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts and "studies" not in p.parts),
+]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMANDS = ROOT / "docs" / "commands.md"
 GROUPS = ("workload", "study", "beside", "site", "policy", "leaderboard")
@@ -24,7 +28,9 @@ GROUPS = ("workload", "study", "beside", "site", "policy", "leaderboard")
 def _commands(page: Path, kinds: tuple[str, ...] = ("", "console")) -> list[str]:
     """The lines of a page's blocks that call the program."""
     blocks = [text for kind, text in FENCE.findall(page.read_text(encoding="utf-8")) if kind in kinds]
-    return [line.strip() for text in blocks for line in text.replace("\\\n", " ").splitlines() if line.startswith("escala ")]
+    return [
+        line.strip() for text in blocks for line in text.replace("\\\n", " ").splitlines() if line.startswith("escala ")
+    ]
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if _commands(p)], ids=lambda page: str(page.relative_to(ROOT)))
@@ -39,7 +45,8 @@ def test_commands_name_verbs_and_options_that_exist(page: Path, capsys: pytest.C
 
 
 def _run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """The program in a process of its own with nothing of this one's environment but the way to programs, compiled code and fonts."""
+    """The program in a process of its own with nothing of this one's environment but the way to programs, compiled code
+    and fonts."""
     import matplotlib
 
     from escala.compile import CACHE_FOLDER
@@ -53,14 +60,16 @@ def _run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def _heading(text: str) -> list[str]:
-    """The words of the heading of the first table in a text, without units, in no order: columns are as wide as their figures."""
+    """The words of the heading of the first table in a text, without units, in no order: columns are as wide as their
+    figures."""
     above = text[: text.index("──")].rstrip().splitlines()
     return sorted(word for line in above[-2:] for word in line.split() if not word.startswith("("))
 
 
 @pytest.mark.slow
 def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
-    """In an empty folder, with the program as users call it; only the training, the search and the agent's replay are shorter."""
+    """In an empty folder, with the program as users call it; only the training, the search and the agent's replay are
+    shorter."""
     page = ROOT / "docs" / "tutorial.md"
     commands = _commands(page, ("console",))
     assert len(commands) >= 10
@@ -75,7 +84,9 @@ def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     rows = [row.strip() for row in outputs["compare"].splitlines() if " + " in row]
     assert len(rows) == 9 and all(row in text for row in rows), "the page shows the table that is printed"
-    assert _heading(outputs["evaluate"]) == _heading(text[text.index("`evaluate` plays") :]), "so does the table of the days judged"
+    assert _heading(outputs["evaluate"]) == _heading(text[text.index("`evaluate` plays") :]), (
+        "so does the table of the days judged"
+    )
     assert "1,229 jobs" in outputs["workload"] or "1,229" in text.replace("1 229", "1,229")
     assert (tmp_path / "compared" / "report.html").stat().st_size > 10_000
     assert (tmp_path / "with-agent" / "summary.json").exists()
@@ -98,7 +109,8 @@ FILLED = {
     "serve": "escala serve --help",  # they stay; tests/bridges runs them
     "batsim": "escala batsim --help",
     "beside": "escala beside slurm --help",
-    "policy": "escala policy list",  # push and pull ask the network; tests/cli/test_policy_verbs.py has a hub of its own
+    # push and pull ask the network; tests/cli/test_policy_verbs.py has a hub of its own
+    "policy": "escala policy list",
     "report": "escala report run agent --out all.html",
     "render": "escala render escala/Slots-v0 --steps 20 --out episode.gif",
     "study": "escala study list",
@@ -110,22 +122,33 @@ FILLED = {
 
 @pytest.mark.slow
 @pytest.mark.learn
-def test_the_listed_commands_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """The list of docs/commands.md, line by line, in an empty folder; in one process, as the tutorial's above are one each."""
+def test_the_listed_commands_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The list of docs/commands.md, line by line, in an empty folder; in one process, as the tutorial's above are one
+    each."""
     monkeypatch.chdir(tmp_path)
     listed = FENCE.findall(COMMANDS.read_text(encoding="utf-8"))[0][1].splitlines()
     assert len(listed) >= 12 and all(line.startswith("escala ") for line in listed)
     assert run(shlex.split("workload generate grid5000 cluster=orion days=8 --seed 1 --out month.swf")) == 0
     assert run(shlex.split("workload generate lublin jobs=1500 cores=16 load=0.8 --out weeks.swf")) == 0
     assert run(shlex.split("workload generate lublin jobs=3000 cores=16 load=0.4 --out quarter.swf")) == 0
-    (tmp_path / "campaign.toml").write_text('logs = ["month.swf"]\nplatforms = ["orion"]\nschedulers = ["fcfs", "easy"]\n')
+    (tmp_path / "campaign.toml").write_text(
+        'logs = ["month.swf"]\nplatforms = ["orion"]\nschedulers = ["fcfs", "easy"]\n'
+    )
     (tmp_path / "slurm.conf").write_text("NodeName=n[1-4] CPUs=8\nPartitionName=batch Nodes=ALL Default=YES\n")
     (tmp_path / "jobs.txt").write_text("JobID|Submit|Start|End|State|AllocCPUS\n" + "".join(
-        f"{k}|2024-01-01T00:{k:02d}:00|2024-01-01T00:{k + 5:02d}:00|2024-01-01T00:{k + 20:02d}:00|COMPLETED|8\n" for k in range(30)
+        f"{k}|2024-01-01T00:{k:02d}:00|2024-01-01T00:{k + 5:02d}:00|2024-01-01T00:{k + 20:02d}:00|COMPLETED|8\n"
+        for k in range(30)
     ))  # fmt: skip
     for line in listed:
         as_written = re.split(r"\s{2,}", line)[0]
-        command = FILLED.get(line.split()[1], as_written).replace("LOG", "month.swf").replace("SPEC", "orion").replace("DIR", "run")
+        command = (
+            FILLED.get(line.split()[1], as_written)
+            .replace("LOG", "month.swf")
+            .replace("SPEC", "orion")
+            .replace("DIR", "run")
+        )
         assert run(shlex.split(command)[1:]) == 0, f"{command}: {capsys.readouterr().err[-1500:]}"
     assert {"run", "tuned", "model", "saved", "agent", "episode.gif"} <= {path.name for path in tmp_path.iterdir()}
     assert (tmp_path / "all.html").exists()
@@ -133,8 +156,14 @@ def test_the_listed_commands_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_the_python_of_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run(["workload", "generate", "grid5000", "cluster=orion", "days=5", "--seed", "1", "--out", "month.swf"]) == 0
-    (block,) = [text for kind, text in FENCE.findall((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")) if kind == "python"]
+    assert (
+        run(["workload", "generate", "grid5000", "cluster=orion", "days=5", "--seed", "1", "--out", "month.swf"]) == 0
+    )
+    (block,) = [
+        text
+        for kind, text in FENCE.findall((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8"))
+        if kind == "python"
+    ]
     names: dict[str, object] = {}
     exec(block, names)
     assert names["result"].summary()["waste_j"] > 0  # type: ignore[attr-defined]
@@ -153,7 +182,9 @@ def test_the_python_of_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_platform_files_in_the_pages_are_read(tmp_path: Path) -> None:
-    blocks = [text for page in PAGES for kind, text in FENCE.findall(page.read_text(encoding="utf-8")) if kind == "yaml"]
+    blocks = [
+        text for page in PAGES for kind, text in FENCE.findall(page.read_text(encoding="utf-8")) if kind == "yaml"
+    ]
     assert blocks
     for number, text in enumerate(blocks):
         path = tmp_path / f"{number}.yaml"
@@ -176,7 +207,8 @@ def test_days_that_are_none_are_refused(more: list[str], capsys: pytest.CaptureF
 
 
 def test_the_sacct_command_asks_for_what_the_reader_wants(traces: Path, tmp_path: Path) -> None:
-    """Each field of the how-to page is one that Slurm knows (they stand in a real dump of all fields), and together they are enough."""
+    """Each field of the how-to page is one that Slurm knows (they stand in a real dump of all fields), and together
+    they are enough."""
     page = (ROOT / "docs" / "how-to" / "slurm.md").read_text(encoding="utf-8")
     fields = re.findall(r"--format=(\S+)", page)[0].split(",")
     sample = (traces / "slurm_sacct_sample.txt").read_text(encoding="utf-8").splitlines()
@@ -188,4 +220,5 @@ def test_the_sacct_command_asks_for_what_the_reader_wants(traces: Path, tmp_path
     path = tmp_path / "jobs.txt"
     path.write_text("\n".join(cut) + "\n", encoding="utf-8")
     log = escala.read_workload(path)
-    assert log.jobs.equals(escala.read_workload(traces / "slurm_sacct_sample.txt").jobs.drop("job_name"))  # none are asked for
+    # none are asked for
+    assert log.jobs.equals(escala.read_workload(traces / "slurm_sacct_sample.txt").jobs.drop("job_name"))

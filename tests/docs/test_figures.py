@@ -16,7 +16,11 @@ UNITS = {"k": 1e3, "M": 1e6}
 
 def rows(text: str) -> list[list[str]]:
     """The cells of the rows of a page's tables."""
-    return [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    return [
+        [cell.strip() for cell in line.strip().strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
 
 
 def words(page: str) -> str:
@@ -32,7 +36,8 @@ def quantity(text: str) -> float:
 
 
 def misses(must: str, measured: str) -> bool:
-    """Does a row of the first table miss its mark? A mark without a sign is a time, at most; "about" and "almost" leave a quarter."""
+    """Does a row of the first table miss its mark? A mark without a sign is a time, at most; "about" and "almost" leave
+    a quarter."""
     if not any(sign.isdigit() for sign in must):
         return False
     mark, reached = quantity(must), quantity(measured)
@@ -66,7 +71,10 @@ def test_times_beside_the_compiled_engine_are_those_of_the_page() -> None:
     table = PERFORMANCE.partition("## EASY beside plain C++")[2].partition("\n## ")[0]
     times = [cells[-1] for cells in rows(table)[2:]]
     assert len(times) == 3
-    said = f"Escala's `easy-fast` as a whole `simulate` takes {times[0]}, {times[1]} and {times[2]} ([measured](performance.md))"
+    said = (
+        f"Escala's `easy-fast` as a whole `simulate` takes {times[0]}, {times[1]} and {times[2]} "
+        "([measured](performance.md))"
+    )
     assert said in words("docs/compared-to.md")
     assert float(times[2]) <= 0.18 or f"{times[2]} s for 300 000 jobs" in " ".join(SHORTS.split())
 

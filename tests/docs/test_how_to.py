@@ -33,5 +33,7 @@ def test_only_native_vectors_are_taken() -> None:
     pytest.importorskip("stable_baselines3", reason="the extra [agents] is not installed")
     from escala.agents import NativeVecEnv
 
-    with pytest.raises(EscalaError, match="NativeVecEnv takes a native vector environment of Escala, not SyncVectorEnv"):
+    with pytest.raises(
+        EscalaError, match="NativeVecEnv takes a native vector environment of Escala, not SyncVectorEnv"
+    ):
         NativeVecEnv(gymnasium.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync"))

@@ -1,4 +1,5 @@
-"""Every agent that is kept under docs/studies is the agent of its row: played again, it gives the figures of its page to the last digit."""
+"""Every agent that is kept under docs/studies is the agent of its row: played again, it gives the figures of its page
+to the last digit."""
 
 from __future__ import annotations
 
@@ -68,13 +69,15 @@ def test_the_first_figure_of_an_agent_that_takes_long_is_that_of_its_row(traces:
 
 @pytest.mark.parametrize("agent", [one for one in Study(ROOT / "a2c2020").agents() if one.startswith("agent-")])
 def test_an_agent_of_a2c2020_fits_the_row_of_its_five_seeds(agent: str) -> None:
-    """Its training ends elsewhere on another processor, so the other seeds cannot be made again: of five seeds with mean m and standard
-    deviation s, none is further from m than 4 s / sqrt(5)."""
+    """Its training ends elsewhere on another processor, so the other seeds cannot be made again: of five seeds with
+    mean m and standard deviation s, none is further from m than 4 s / sqrt(5)."""
     _, rate, seed = agent.split("-")
     own = pl.read_csv(ROOT / "a2c2020" / "tables" / "seeds.csv").row(
         by_predicate=(pl.col("rate") == float(rate)) & (pl.col("seed") == int(seed)), named=True
     )
-    table = pl.read_csv(ROOT / "a2c2020" / "tables" / "tables1and2.csv").filter(pl.col("rate") == round(100 * float(rate)))
+    table = pl.read_csv(ROOT / "a2c2020" / "tables" / "tables1and2.csv").filter(
+        pl.col("rate") == round(100 * float(rate))
+    )
     for how, policy in (("sampled", "recommended"), ("likeliest", "recommended, likeliest")):
         row = table.row(by_predicate=pl.col("policy") == policy, named=True)
         assert abs(own[how] - row["mean_slowdown"]) <= 4 * row["mean_slowdown_sd"] / 5**0.5
@@ -95,6 +98,10 @@ def test_the_seeds_of_grid2019_are_those_of_its_means() -> None:
 @pytest.mark.parametrize("load", [10, 40, 70, 100, 130, 160, 190])
 def test_the_agent_behind_each_headline_of_grid2019_is_kept(load: int) -> None:
     """The one that was chosen for a load of fresh lists: its first seed."""
-    names = {"imitation alone, own load": f"imitated-{load}-0", "agent, own load": f"fresh-{load}-0", "agent, all loads": "fresh-all-0"}
+    names = {
+        "imitation alone, own load": f"imitated-{load}-0",
+        "agent, own load": f"fresh-{load}-0",
+        "agent, all loads": "fresh-all-0",
+    }
     told = pl.read_csv(ROOT / "grid2019" / "tables" / "fresh_other.csv").filter(load=load)["policy"].unique().item()
     assert names[told.rpartition(", ")[0]] in Study(ROOT / "grid2019").agents()

@@ -38,7 +38,8 @@ class Kept:
         return found
 
     def mean(self, table: str, policy: str, by: str, scale: float = 1.0, metric: str = "mean_slowdown") -> Known:
-        """A mean of a policy in a table. by: the column that tells rows of the page apart, which is `scale` times what the page prints."""
+        """A mean of a policy in a table. by: the column that tells rows of the page apart, which is `scale` times what
+        the page prints."""
         data = pl.read_csv(self.folder / "tables" / f"{table}.csv")
 
         def of(key: str) -> list[float | None]:
@@ -76,7 +77,9 @@ def first_cell(row: Row) -> str:
     return row[0].removesuffix("%").strip()
 
 
-def disagreements(rows: list[Row], columns: Mapping[int, Known], key_of: Callable[[Row], str] = first_cell) -> list[str]:
+def disagreements(
+    rows: list[Row], columns: Mapping[int, Known], key_of: Callable[[Row], str] = first_cell
+) -> list[str]:
     """Cells that show other numbers than the data have."""
     wrong = []
     for row in rows:
@@ -84,7 +87,8 @@ def disagreements(rows: list[Row], columns: Mapping[int, Known], key_of: Callabl
         for column, known in columns.items():
             wanted, told = known(key), shown(row[column])
             fits = len(told) == len(wanted) and all(
-                value is not None and abs(number - value) <= half * 1.001 for (number, half), value in zip(told, wanted, strict=True)
+                value is not None and abs(number - value) <= half * 1.001
+                for (number, half), value in zip(told, wanted, strict=True)
             )
             if not fits:
                 wrong.append(f"{row[0]}, column {column + 1}: {row[column]}, the data have {wanted}")
@@ -93,7 +97,10 @@ def disagreements(rows: list[Row], columns: Mapping[int, Known], key_of: Callabl
 
 def test_a_wrong_figure_is_found() -> None:
     rows = [["10 %", "1.00", "**2.03** (1.9 … 2.1)"], ["40 %", "1.24", "–"]]
-    columns: dict[int, Known] = {1: lambda key: [1.004 if key == "10" else 1.2349], 2: lambda key: [2.025209, 1.92, 2.14]}
+    columns: dict[int, Known] = {
+        1: lambda key: [1.004 if key == "10" else 1.2349],
+        2: lambda key: [2.025209, 1.92, 2.14],
+    }
     assert disagreements(rows[:1], columns) == []
     wrong = ["40 %, column 2: 1.24, the data have [1.2349]", "40 %, column 3: –, the data have [2.025209, 1.92, 2.14]"]
     assert disagreements(rows, columns) == wrong
@@ -116,14 +123,21 @@ def grid2019_fresh(kept: Kept) -> tuple[str, dict[int, Known]]:
     }  # fmt: skip
     columns: dict[int, Known] = {column: kept.mean("fresh", policy, "load") for column, policy in means.items()}
     columns |= {column: kept.change(claim) for column, claim in claims.items()}
-    heading = "| load | greedy SJF | strict SJF | hold-back | the same, end known | agent | against SJF | against strict SJF "
-    return heading + "| against hold-back | against it with the end known | head-room | of `rollout` | which agent |", columns
+    heading = (
+        "| load | greedy SJF | strict SJF | hold-back | the same, end known | agent | against SJF | against strict SJF "
+    )
+    return (
+        heading + "| against hold-back | against it with the end known | head-room | of `rollout` | which agent |",
+        columns,
+    )
 
 
 def a2c2020_rates(kept: Kept) -> tuple[str, dict[int, Known]]:
     means = {1: "sjf", 2: "tetris", 3: "random", 4: "hold-back", 5: "hold-back, end known"}
     claims = {7: "slowdown", 8: "vs_holdback_end", 9: "alone", 10: "a2c", 11: "printed", 13: "headroom"}
-    columns: dict[int, Known] = {column: kept.mean("tables1and2", policy, "rate", 100.0) for column, policy in means.items()}
+    columns: dict[int, Known] = {
+        column: kept.mean("tables1and2", policy, "rate", 100.0) for column, policy in means.items()
+    }
     columns[6] = kept.note("r2.slowdown", r"actions: ([\d.]+) against")
     columns |= {column: kept.change(f"r2.{claim}") for column, claim in claims.items()}
     heading = "| rate | SJF | Tetris (raw) | Random | hold-back | the same, end known | **recommended** | change "
@@ -141,25 +155,46 @@ def test_the_page_of_marl2024_prints_what_its_data_have() -> None:
     def mean(policy: str) -> Known:
         def of(key: str) -> list[float | None]:
             shape, load = key.split(".")
-            return [data.filter(pl.col("shape") == shape, pl.col("load") == int(load), pl.col("policy") == policy)["mean_slowdown"].item()]
+            return [
+                data.filter(pl.col("shape") == shape, pl.col("load") == int(load), pl.col("policy") == policy)[
+                    "mean_slowdown"
+                ].item()
+            ]
 
         return of
 
-    heading = "| agents x machines | team | load | SJF | normalised Tetris | team's | to Tetris | to the best heuristic |"
-    columns = {3: mean("sjf"), 4: mean("tetris-normalised"), 6: kept.ratio("r4.vs_tetris"), 7: kept.ratio("r4.vs_best_heuristic")}
+    heading = (
+        "| agents x machines | team | load | SJF | normalised Tetris | team's | to Tetris | to the best heuristic |"
+    )
+    columns = {
+        3: mean("sjf"),
+        4: mean("tetris-normalised"),
+        6: kept.ratio("r4.vs_tetris"),
+        7: kept.ratio("r4.vs_best_heuristic"),
+    }
     rows = kept.rows(heading)
     assert len(rows) == 8 and disagreements(rows, columns, shape_and_load(2)) == []
-    heading = "| shape | load | SJF | team | SJF that sees every job | best found | bound | share of best found | share proved |"
+    heading = (
+        "| shape | load | SJF | team | SJF that sees every job | best found | bound | share of best found | "
+        "share proved |"
+    )
     columns = {7: kept.change("r4.headroom"), 8: kept.change("r4.headroom_proved")}
     rows = kept.rows(heading)
     assert len(rows) == 8 and disagreements(rows, columns, shape_and_load(1)) == []
-    heading = "| machines | load | team against the best heuristic | team against one learner | processor time, team | one learner |"
+    heading = (
+        "| machines | load | team against the best heuristic | team against one learner | processor time, team "
+        "| one learner |"
+    )
     columns = {2: kept.change("r4.growth"), 3: kept.change("r4.team_vs_central")}
     rows = kept.rows(heading)
     assert len(rows) == 8 and disagreements(rows, columns, shape_and_load(1)) == []
     heading = "| load | how they learn | after 100 000 | best looks | last looks | sampled | likeliest |"
     rows = kept.rows(heading)[:-1]  # the last: R4's own settings, both loads
-    words = {"in turns, global information": "global", "in turns, local information": "local", "all at once": "simultaneous"}
+    words = {
+        "in turns, global information": "global",
+        "in turns, local information": "local",
+        "all at once": "simultaneous",
+    }
     for column, end in ((5, ".sampled"), (6, "")):
         for row in rows:
             ident = f"r4.nothing.{words.get(row[1], 'shared')}.{first_cell(row)}{end}"

@@ -1,4 +1,5 @@
-"""What is kept of studies under docs/studies: all that they must tell is there, and pages, tables of claims and their data agree."""
+"""What is kept of studies under docs/studies: all that they must tell is there, and pages, tables of claims and their
+data agree."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ DEMANDED = {
     "grid2019": [
         *(f"r1.published.{what}.{load}" for what, load in product(("slowdown", "vs_author"), LOADS)),
         *(f"r1.fresh.{what}.{load}" for what, load in product(("slowdown", "vs_strict", "vs_holdback"), LOADS)),
-        "r1.published.heuristics", "r1.published.makespan_vs_packer.190", "r1.fresh.worst_load", "r1.steps_to_pass_sjf.100",
+        "r1.published.heuristics", "r1.published.makespan_vs_packer.190", "r1.fresh.worst_load",
+        "r1.steps_to_pass_sjf.100",
     ],
     "a2c2020": [f"r2.slowdown.{rate}" for rate in (0.6, 0.7, 0.8, 0.9)],
     "deepshutdown2020": [
@@ -40,7 +42,8 @@ DEMANDED = {
         )
     ],
     "deepscheduler2020": [
-        f"r3.{what}.{log}" for what, log in product(("waste_vs_easy", "waste_vs_saf", "wait_vs_easy", "wait_vs_first_fit"), INPUTS)
+        f"r3.{what}.{log}" for what, log in product(("waste_vs_easy", "waste_vs_saf", "wait_vs_easy",
+                                                     "wait_vs_first_fit"), INPUTS)
     ],
     "marl2024": [
         *(f"r4.vs_best_heuristic.{shape}.{load}" for shape, load in product(SHAPES, (10, 30, 50, 70, 90, 110, 120))),
@@ -87,7 +90,9 @@ def test_the_table_of_claims_is_what_its_data_give(folder: Path, tmp_path: Path)
     )
     assert (tmp_path / "claims.md").read_text(encoding="utf-8") == text
     assert read_rows(tmp_path) == _claims(folder)
-    assert (tmp_path / "claims.json").read_text(encoding="utf-8") == (folder / "claims.json").read_text(encoding="utf-8")
+    assert (tmp_path / "claims.json").read_text(encoding="utf-8") == (folder / "claims.json").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -96,7 +101,11 @@ def test_claims_are_the_papers_and_findings_are_in_a_table(folder: Path) -> None
     rows = {row["id"]: row for row in _claims(folder)}
     assert all(of_paper(Claim(**{k: v for k, v in claim.items() if k != "reproduces"})) for claim in claims)
     assert len(claims) < 150 and len(rows) > len(claims)
-    assert all(rows[row.id]["id"] in {c["id"] for c in claims} for row in rows_of(folder.name, folder) if row.found.of == row.id in rows)
+    assert all(
+        rows[row.id]["id"] in {c["id"] for c in claims}
+        for row in rows_of(folder.name, folder)
+        if row.found.of == row.id in rows
+    )
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -123,7 +132,9 @@ def test_logs_are_those_of_table_2_and_figure_11_crosses_submissions_and_ends() 
     logs = pl.read_csv(tables / "table2-logs.csv")
     assert {name.lower() for name in TABLE_2} <= set(logs["input"])
     years = pl.read_csv(tables / "fig11-years.csv")
-    crossed = years["sequential"] * years["error_of_sequential"] + (1.0 - years["sequential"]) * years["error_of_others"]
+    crossed = (
+        years["sequential"] * years["error_of_sequential"] + (1.0 - years["sequential"]) * years["error_of_others"]
+    )
     assert len(years) > 20 and (crossed - years["error"]).abs().max() < 1e-3
 
 

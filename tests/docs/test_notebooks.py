@@ -40,13 +40,20 @@ def test_operators() -> None:
     assert len(yearly) == 12 and yearly["easy + never"]["saved (kWh)"] == 0
     kept, idle = summaries["easy + hold:0.25"], summaries["easy + never"]
     years = idle["window_s"] / (365.25 * 86400)
-    assert yearly["easy + hold:0.25"]["saved (kWh)"] == pytest.approx((idle["energy_j"] - kept["energy_j"]) / 3.6e6 / years, abs=0.5)
-    assert yearly["easy + hold:0.25"]["saved (money)"] == pytest.approx(0.25 * yearly["easy + hold:0.25"]["saved (kWh)"], abs=1)
+    assert yearly["easy + hold:0.25"]["saved (kWh)"] == pytest.approx(
+        (idle["energy_j"] - kept["energy_j"]) / 3.6e6 / years, abs=0.5
+    )
+    assert yearly["easy + hold:0.25"]["saved (money)"] == pytest.approx(
+        0.25 * yearly["easy + hold:0.25"]["saved (kWh)"], abs=1
+    )
     again = escala.simulate(names["log"], "orion", scheduler="easy", shutdown="hold:0.25").summary()
     assert again["energy_j"] == kept["energy_j"]
     assert all(_has_units(names[name]) for name in ("energy", "frontier", "load", "power"))
     assert f"{yearly['easy + hold:0.25']['saved (kWh)']:,} kWh a year" in _text(shown)
-    change = {(row["metric"], row["policy"]): row["change_high"] for row in names["change"].drop_nulls("change").iter_rows(named=True)}
+    change = {
+        (row["metric"], row["policy"]): row["change_high"]
+        for row in names["change"].drop_nulls("change").iter_rows(named=True)
+    }
     assert change["waste_j", "hold:0.25"] < 0, "the text says that waste goes down, with its interval"
 
 

@@ -21,7 +21,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def _drafts() -> set[Path]:
     """Files that git does not know yet: pages that somebody is still writing. None outside a repository."""
-    listed = subprocess.run(["git", "ls-files", "--others", "--exclude-standard", "-z"], capture_output=True, text=True, cwd=ROOT)
+    listed = subprocess.run(
+        ["git", "ls-files", "--others", "--exclude-standard", "-z"], capture_output=True, text=True, cwd=ROOT
+    )
     return {ROOT / name for name in listed.stdout.split("\0") if name}
 
 
@@ -55,9 +57,11 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
 
 
 def named_files(text: str) -> set[str]:
-    """Paths in code spans of a page: words with a slash that begin as a folder of the repository, of the package or of a study does."""
+    """Paths in code spans of a page: words with a slash that begin as a folder of the repository, of the package or of
+    a study does."""
     begins = {path.name for place in (ROOT, ROOT / "src" / "escala") for path in place.iterdir() if path.is_dir()}
-    begins = {name for name in begins if not name.startswith((".", "_"))} - {"escala"} | {"tables", "figures"}  # escala/NAME-v0
+    # escala/NAME-v0
+    begins = {name for name in begins if not name.startswith((".", "_"))} - {"escala"} | {"tables", "figures"}
     found = {name for span in IN_CODE.findall(FENCED.sub("", text)) for name in FILE.findall(span)}
     return {name for name in found if name.split("/")[0] in begins}
 
@@ -65,12 +69,18 @@ def named_files(text: str) -> set[str]:
 @pytest.mark.parametrize("page", OF_TODAY, ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_that_a_page_names_exist(page: Path) -> None:
     places = (ROOT, ROOT / "src" / "escala", page.parent)
-    lost = {name for name in named_files(page.read_text(encoding="utf-8")) if not any((place / name).exists() for place in places)}
+    lost = {
+        name
+        for name in named_files(page.read_text(encoding="utf-8"))
+        if not any((place / name).exists() for place in places)
+    }
     assert not lost, f"{page.relative_to(ROOT)} names {sorted(lost)}"
 
 
 def test_the_files_of_a_page_are_found() -> None:
-    page = "see `bench/gone.py`, `kernel/queue.py -x` and `tests/`, not `escala/X-v0`, `a/b`, `out/x.html`, bench/plain.py"
+    page = (
+        "see `bench/gone.py`, `kernel/queue.py -x` and `tests/`, not `escala/X-v0`, `a/b`, `out/x.html`, bench/plain.py"
+    )
     page += "\n```\n`bench/no.py`\n```"
     assert named_files(page) == {"bench/gone.py", "kernel/queue.py", "tests/"}
 
@@ -111,7 +121,10 @@ def test_every_scheduler_and_shutdown_policy_has_a_row_of_speed() -> None:
     text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     table = text.partition(bench_policies.BEGIN)[2].partition(bench_policies.END)[0]
     rows = {re.split(r" *\| *", line)[1] for line in table.splitlines() if line.startswith("| ")}
-    pairs = {bench_policies.FOLDER.sub("score:", " + ".join(name for name in pair if name != "never")) for pair in axes.pairs()}
+    pairs = {
+        bench_policies.FOLDER.sub("score:", " + ".join(name for name in pair if name != "never"))
+        for pair in axes.pairs()
+    }
     assert rows - {"scheduler + shutdown", "---"} == pairs
 
 
@@ -130,7 +143,9 @@ def test_only_conservative_is_left_out_of_the_larger_worlds() -> None:
 def test_pages_speak_of_the_repository_only() -> None:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        assert not re.search(r"(^|[\s(`\"])/(home|work|root|tmp)/", text), f"{page.relative_to(ROOT)} names a path of one machine"
+        assert not re.search(r"(^|[\s(`\"])/(home|work|root|tmp)/", text), (
+            f"{page.relative_to(ROOT)} names a path of one machine"
+        )
 
 
 @pytest.mark.slow
@@ -138,7 +153,12 @@ def test_pages_speak_of_the_repository_only() -> None:
 def test_pages_build_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("furo", reason="the extra [docs] is not installed")
     pytest.importorskip("myst_parser", reason="the extra [docs] is not installed")
-    left_out = ",".join(["_build", *(page.relative_to(ROOT / "docs").as_posix() for page in DRAFTS if page.is_relative_to(ROOT / "docs"))])
+    left_out = ",".join(
+        [
+            "_build",
+            *(page.relative_to(ROOT / "docs").as_posix() for page in DRAFTS if page.is_relative_to(ROOT / "docs")),
+        ]
+    )
     command = [
         sys.executable,
         "-m",

@@ -1,4 +1,5 @@
-"""The prose of the pages: sentences that can be read at once, lines that can be compared, and programs that use public names."""
+"""The prose of the pages: sentences that can be read at once, lines that can be compared, and programs that use public
+names."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def _name(page: Path) -> str:
 
 
 def passages(text: str) -> list[str]:
-    """Paragraphs and list items of a page, without code blocks, tables, headings and pictures; a code span or a link is one word."""
+    """Paragraphs and list items of a page, without code blocks, tables, headings and pictures; a code span or a link is
+    one word."""
     text = LEFT_OUT.sub("\n", FENCED.sub("\n", text))
     text = re.sub(r"`[^`]+`", "CODE", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
@@ -37,12 +39,15 @@ def passages(text: str) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    return list(chain.from_iterable(re.split(r"(?<=[.?!])[*)\"]*\s+(?=[*\"(\[]*[A-Z])", passage) for passage in passages(text)))
+    return list(
+        chain.from_iterable(re.split(r"(?<=[.?!])[*)\"]*\s+(?=[*\"(\[]*[A-Z])", passage) for passage in passages(text))
+    )
 
 
 def test_sentences_are_counted() -> None:
     text = (
-        "# Head\nOne two `a b` [three four](x.md). Five:\n\n- six e.g. seven.\n- **Eight.** Nine\n\n| a | b |\n```\ncode here.\n```\nTen.\n"
+        "# Head\nOne two `a b` [three four](x.md). Five:\n\n- six e.g. seven.\n- **Eight.** Nine\n\n| a | b "
+        "|\n```\ncode here.\n```\nTen.\n"
     )
     assert sentences(text) == ["One two CODE three four.", "Five:", "- six e.g. seven.", "- **Eight.", "Nine", "Ten."]
 
@@ -51,14 +56,20 @@ def test_sentences_are_counted() -> None:
 def test_nine_sentences_of_ten_are_short(page: Path) -> None:
     found = sentences(page.read_text(encoding="utf-8"))
     long = sorted((s for s in found if len(s.split()) > WORDS), key=lambda s: -len(s.split()))
-    assert len(long) <= (1 - SHARE) * len(found) + 1e-9, f"{_name(page)}: {len(long)} of {len(found)}, the longest: {long[:3]}"
+    assert len(long) <= (1 - SHARE) * len(found) + 1e-9, (
+        f"{_name(page)}: {len(long)} of {len(found)}, the longest: {long[:3]}"
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_lines_of_prose_are_wrapped(page: Path) -> None:
     text = FENCED.sub(lambda block: "\n" * block[0].count("\n"), page.read_text(encoding="utf-8"))
     text = re.sub(r"\]\([^)\s]+\)", "]", text)  # addresses cannot be wrapped
-    wide = [k for k, line in enumerate(text.splitlines(), 1) if len(line) > COLUMNS and not line.lstrip().startswith(("|", "#", "!["))]
+    wide = [
+        k
+        for k, line in enumerate(text.splitlines(), 1)
+        if len(line) > COLUMNS and not line.lstrip().startswith(("|", "#", "!["))
+    ]
     assert not wide, f"{_name(page)}: lines {wide} have more than {COLUMNS} columns"
 
 
@@ -78,7 +89,8 @@ def _is_public(module: ModuleType, name: str) -> bool:
 
 
 def hidden(code: str) -> list[str]:
-    """What a program takes of Escala that is not public: not in `escala.__all__`, nor in the `__all__` of a module on the way."""
+    """What a program takes of Escala that is not public: not in `escala.__all__`, nor in the `__all__` of a module on
+    the way."""
     wrong = []
     for node in ast.walk(ast.parse(code)):
         asked = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -96,8 +108,17 @@ def hidden(code: str) -> list[str]:
 
 
 def test_names_that_are_not_public_are_found() -> None:
-    assert hidden("import escala\nfrom escala.workload import generate\nimport numpy.linalg\nfrom escala.agents import load_team") == []
-    assert hidden("from escala.envs.nowhere import f\nfrom escala import simulation") == ["escala.envs.nowhere.f", "escala.simulation"]
+    assert (
+        hidden(
+            "import escala\nfrom escala.workload import generate\nimport numpy.linalg\nfrom escala.agents import "
+            "load_team"
+        )
+        == []
+    )
+    assert hidden("from escala.envs.nowhere import f\nfrom escala import simulation") == [
+        "escala.envs.nowhere.f",
+        "escala.simulation",
+    ]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if PYTHON.search(page.read_text(encoding="utf-8"))], ids=_name)

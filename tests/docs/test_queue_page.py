@@ -30,7 +30,10 @@ def test_the_readme_tells_what_was_found() -> None:
     mean = math.exp(sum(math.log(value) for value, _, _ in slowdown.values()) / len(slowdown))
     assert len(found) == 8 and "later weeks of eight real logs" in told
     assert f"has {mean:.2f} times the mean bounded slowdown of EASY" in told
-    for word, name in (("from", min(slowdown, key=slowdown.__getitem__)), ("to", max(slowdown, key=slowdown.__getitem__))):
+    for word, name in (
+        ("from", min(slowdown, key=slowdown.__getitem__)),
+        ("to", max(slowdown, key=slowdown.__getitem__)),
+    ):
         value, low, high = slowdown[name]
         assert f"{word} {value:.2f} [{low:.2f}, {high:.2f}] on {name}" in told
     kept = sum(all(clause["kept"] for clause in log["promise"]) for log in found.values())
@@ -52,7 +55,12 @@ def test_a_way_chooses_on_one_part_and_is_judged_on_the_other() -> None:
     """The least value of those that keep the promise where it chooses; what other logs gave can turn the choice."""
     even = Found(0.0, 0.0, 0.0)
     first = {RULE: Found(-0.2, 0.0, -0.2), ORDERED: Found(-0.1, 0.0, -0.1), GIVEN: even, LATE: Found(-9.0, 1.0, -9.0)}
-    then = {RULE: even, ORDERED: Found(0.0, 0.5, math.log(0.5)), GIVEN: Found(0.0, 0.0, 0.5), LATE: Found(0.0, 0.0, 1.0)}
+    then = {
+        RULE: even,
+        ORDERED: Found(0.0, 0.5, math.log(0.5)),
+        GIVEN: Found(0.0, 0.0, 0.5),
+        LATE: Found(0.0, 0.0, 1.0),
+    }
     logs = {name: [(first, then)] * 3 for name in ("a", "b")}
     found = queue_pasts.summary(logs, {})
     assert found[queue_pasts.RULES] == [(1.0, 2)] * 3 and found[queue_pasts.BY_MODEL] == [(0.5, 0)] * 3
@@ -65,7 +73,9 @@ def test_a_way_chooses_on_one_part_and_is_judged_on_the_other() -> None:
 def test_pasts_are_looked_at_alone() -> None:
     log = generate.lublin(jobs=1500, cores=16, load=0.9, seed=2)
     at = 0.6 * float(log.jobs["submit_s"][-1])
-    other = log.with_jobs(log.jobs.with_columns(runtime_s=pl.when(pl.col("submit_s") < at).then("runtime_s").otherwise(1.0)))
+    other = log.with_jobs(
+        log.jobs.with_columns(runtime_s=pl.when(pl.col("submit_s") < at).then("runtime_s").otherwise(1.0))
+    )
     score = Linear((("log_wait_over_estimate", -1.0),))
     found, again = (queue_pasts.cuts_of(one, "1x16", score, {}) for one in (log, other))
     assert found == again and len(found) == len(queue_pasts.CUTS)

@@ -54,12 +54,16 @@ def test_every_field_of_the_prose_shows_a_figure(study: str) -> None:
 def test_each_printed_verdict_follows_from_the_figures_of_its_row(study: str) -> None:
     """The verdict that the page shows is the rule's, and one that figures do not give has its reason beside it."""
     rows = {row.id: row for row in rows_of(study, ROOT / study)}
-    lines = [line for line in (ROOT / f"{study}.md").read_text(encoding="utf-8").splitlines() if line.startswith("| **")]
+    lines = [
+        line for line in (ROOT / f"{study}.md").read_text(encoding="utf-8").splitlines() if line.startswith("| **")
+    ]
     shown = {line.rsplit("`", 2)[1]: line.split("**")[1] for line in lines}
     assert set(shown) == set(rows) and len(lines) == len(rows) and set(shown.values()) <= set(VERDICTS)
     for ident, row in rows.items():
         assert shown[ident] == verdict(row.printed, row.found), ident
-        if row.verdict == CONTRADICTS or (row.verdict == UNKNOWN and row.found.ours is not None and row.found.low is None):
+        if row.verdict == CONTRADICTS or (
+            row.verdict == UNKNOWN and row.found.ours is not None and row.found.low is None
+        ):
             assert row.reason, ident
 
 
@@ -89,17 +93,24 @@ def test_the_first_screen_says_what_is_claimed_what_came_out_and_why(study: str)
     before = lines[: next(k for k, line in enumerate(lines) if line.startswith("## "))]
     starts = [line for line in before if line.startswith("**")]
     titles = [start.split("**")[1] for start in starts]
-    assert titles[:3] == ["What the paper claims.", "What came out.", "Why."] and titles[3:] in ([], ["What falls short."])
+    assert titles[:3] == ["What the paper claims.", "What came out.", "Why."] and titles[3:] in (
+        [],
+        ["What falls short."],
+    )
     assert len(before) <= LINES
 
 
 def test_the_positive_controls_on_the_page_are_those_that_are_kept() -> None:
-    """Each row from the table of controls and its claim, which agree; by the way of acting that validation lists choose."""
+    """Each row from the table of controls and its claim, which agree; by the way of acting that validation lists
+    choose."""
     kept = Kept(ROOT / "a2c2020")
     table = kept.table("controls")
     assert table is not None and table.filter("chosen")["control"].to_list() == list(CONTROLS)
     text = (ROOT / "a2c2020.md").read_text(encoding="utf-8").split("## Positive controls")[1].split("\n## ")[0]
-    shown = {cells[0]: cells[1:] for cells in ([one.strip() for one in line.strip("| ").split("|")] for line in text.splitlines())}
+    shown = {
+        cells[0]: cells[1:]
+        for cells in ([one.strip() for one in line.strip("| ").split("|")] for line in text.splitlines())
+    }
     sjf = kept.value("tables1and2", "mean_slowdown", rate=70, policy="sjf")
     for row in table.filter("chosen").iter_rows(named=True):
         found = kept.claim(f"r2.control.{row['control']}")

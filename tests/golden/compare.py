@@ -1,4 +1,5 @@
-"""Comparing a simulation's tables with the reference engine's outputs. Every function returns a list of differences, empty if none."""
+"""Comparing a simulation's tables with the reference engine's outputs. Every function returns a list of differences,
+empty if none."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ SECONDS = 1e-6 + 1e-9  # the engine prints six decimals
 
 
 def job_differences(jobs: Any, reference: dict[str, dict[str, Any]], states: bool) -> list[str]:
-    """Start, finish, hosts and (with `states`) state of every job. At runtime = walltime the engine calls a flop job completed."""
+    """Start, finish, hosts and (with `states`) state of every job. At runtime = walltime the engine calls a flop job
+    completed."""
     found = []
     mine = {row["job_id"]: row for row in rows(jobs)}
     if set(mine) != set(reference):
@@ -29,7 +31,8 @@ def job_differences(jobs: Any, reference: dict[str, dict[str, Any]], states: boo
 
 
 def switch_differences(nodes: Any, reference: list[dict[str, str]], begin_s: float, end_s: float) -> list[str]:
-    """Every switch that the reference requested between the first submission and the makespan: same node, same instant, same end."""
+    """Every switch that the reference requested between the first submission and the makespan: same node, same instant,
+    same end."""
     mine = {
         (row["node"], row["state"], round(row["from_s"], 6)): row["to_s"]
         for row in rows(nodes)
@@ -54,7 +57,8 @@ def relative(value: float, reference: float) -> float:
 
 
 def work_joules(platform: dict[str, Any], workload: Rows, jobs: Any) -> float:
-    """What computing adds to idling, in a run without switches: (computing - idle) x cores x load x time, over jobs; one-core nodes."""
+    """What computing adds to idling, in a run without switches: (computing - idle) x cores x load x time, over jobs;
+    one-core nodes."""
     profile = platform["profiles"][0]
     load = {row["job_id"]: row["load"] for row in workload}
     extra: float = profile["computing_w"] - profile["idle_w"]

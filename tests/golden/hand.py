@@ -21,7 +21,9 @@ POWER = {
 }
 
 
-def job(job_id: str, submit_s: float, runtime_s: float, cores: int = 1, walltime_s: float | None = None, **more: Any) -> dict[str, Any]:
+def job(
+    job_id: str, submit_s: float, runtime_s: float, cores: int = 1, walltime_s: float | None = None, **more: Any
+) -> dict[str, Any]:
     """A job; without a walltime it asks for exactly its runtime (and is killed at its end)."""
     walltime_s = runtime_s if walltime_s is None else walltime_s
     row = {"job_id": job_id, "submit_s": submit_s, "runtime_s": runtime_s, "walltime_s": walltime_s, "cores": cores}
@@ -61,7 +63,9 @@ class Outcome:
         return sum(float(row["joules"]) for row in self.power if (row["node"], row["state"]) == (node, state))
 
     def transitions(self, node: int) -> int:
-        return sum(row["transitions"] for row in self.power if row["node"] == node and row["state"].startswith("switching"))
+        return sum(
+            row["transitions"] for row in self.power if row["node"] == node and row["state"].startswith("switching")
+        )
 
 
 class Engine:

@@ -1,4 +1,5 @@
-"""Reading the reference engine's runs: inputs as the oracle takes them, outputs as plain rows. Independent of escala's own readers."""
+"""Reading the reference engine's runs: inputs as the oracle takes them, outputs as plain rows. Independent of escala's
+own readers."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ class Run:
     plan_margin_s: float | None = None
     starts: bool = True  # False: rounding in the engine's clock splits instants, so totals and energy only
     slow: bool = False  # for the oracle
-    long: bool = False  # some seconds and more for the oracle: the whole run under `make fuzz` only, its beginning always
+    # some seconds and more for the oracle: the whole run under `make fuzz` only, its beginning always
+    long: bool = False
 
     @property
     def flop(self) -> bool:
@@ -89,9 +91,12 @@ def quantity(text: str) -> float:
 
 
 def read_platform(path: Path, hosts: int) -> dict[str, Any]:
-    """The first `hosts` hosts (in plain string order of their names, the master left out), one core each; all are alike in these runs."""
+    """The first `hosts` hosts (in plain string order of their names, the master left out), one core each; all are alike
+    in these runs."""
     root = ElementTree.fromstring(text_of(path).strip())
-    found = sorted((h for h in root.iter("host") if h.get("id") != "master_host"), key=lambda h: h.get("id", ""))[:hosts]
+    found = sorted((h for h in root.iter("host") if h.get("id") != "master_host"), key=lambda h: h.get("id", ""))[
+        :hosts
+    ]
     assert len(found) == hosts
     profiles, profile_of = [], []
     speeds = set()
@@ -99,7 +104,8 @@ def read_platform(path: Path, hosts: int) -> dict[str, Any]:
         speed = [quantity(part) for part in host.get("speed", "").split(",")]
         props = {prop.get("id"): prop.get("value", "") for prop in host.iter("prop")}
         watts = [
-            [float(w) for w in part.split(":")] for part in (props.get("wattage_per_state") or props.get("watt_per_state") or "").split(",")
+            [float(w) for w in part.split(":")]
+            for part in (props.get("wattage_per_state") or props.get("watt_per_state") or "").split(",")
         ]
         sleep, going_off, going_on = (int(n) for n in props["sleep_pstates"].split(":"))
         profile = {

@@ -1,7 +1,7 @@
 """The export in Batsim's format, file by file against the files that Batsim itself wrote for the same run.
 
-Three of Batsim's files print 6 significant digits, so times are compared as they are printed. Batsim's files begin at 0 and go on after the
-last finish; Escala's cover first submission to last finish.
+Three of Batsim's files print 6 significant digits, so times are compared as they are printed. Batsim's files begin at 0
+and go on after the last finish; Escala's cover first submission to last finish.
 """
 
 from __future__ import annotations
@@ -16,15 +16,37 @@ import pytest
 import escala
 from tests.golden.runs import RUNS, Run, numbers, rows_of
 
-ENERGY = ("ties1-easy_bf", "ties1-conservative_bf", "ties2-easy_bf", "power-timeout0", "power-timeout60", "power-timeout300-stock")
+ENERGY = (
+    "ties1-easy_bf",
+    "ties1-conservative_bf",
+    "ties2-easy_bf",
+    "power-timeout0",
+    "power-timeout60",
+    "power-timeout300-stock",
+)
 CHOSEN = [run for run in RUNS if run.name in ENERGY]
 Rows = list[dict[str, str]]
 JOB_NUMBERS = (
-    *("submission_time", "requested_number_of_resources", "requested_time", "starting_time", "execution_time", "finish_time"),
+    *(
+        "submission_time",
+        "requested_number_of_resources",
+        "requested_time",
+        "starting_time",
+        "execution_time",
+        "finish_time",
+    ),
     *("waiting_time", "turnaround_time", "stretch"),
 )
 MEASURES = (
-    *("makespan", "max_slowdown", "max_turnaround_time", "max_waiting_time", "mean_slowdown", "mean_turnaround_time", "mean_waiting_time"),
+    *(
+        "makespan",
+        "max_slowdown",
+        "max_turnaround_time",
+        "max_waiting_time",
+        "mean_slowdown",
+        "mean_turnaround_time",
+        "mean_waiting_time",
+    ),
     *("nb_computing_machines", "nb_jobs", "nb_jobs_finished", "nb_jobs_rejected", "time_computing", "time_unavailable"),
 )
 
@@ -72,7 +94,9 @@ def files(request: pytest.FixtureRequest, traces: Path, tmp_path_factory: pytest
     hosts = rows_of(folder / "out_schedule.csv")[0]["nb_computing_machines"]
     platform = escala.read_platform(f"{folder / 'platform.xml.gz'}#{hosts}")
     workload = escala.read_workload(folder / "workload.json.gz")
-    result = escala.simulate(workload, platform, run.scheduler, run.shutdown, rules=run.rules, plan_margin_s=run.plan_margin_s)
+    result = escala.simulate(
+        workload, platform, run.scheduler, run.shutdown, rules=run.rules, plan_margin_s=run.plan_margin_s
+    )
     return Files(run, folder, result.export("batsim", tmp_path_factory.mktemp("batsim") / run.name))
 
 
@@ -116,16 +140,21 @@ def test_switches(files: Files) -> None:
         assert ours["nb_machine_switches"] == theirs["nb_machine_switches"] == "0"
         return
     begin, end = files.window()
-    ordered = [row for row in rows_of(files.theirs / "switches.csv.gz") if begin <= float(row["requested"]) < end - 1e-6]
+    ordered = [
+        row for row in rows_of(files.theirs / "switches.csv.gz") if begin <= float(row["requested"]) < end - 1e-6
+    ]
     assert int(ours["nb_machine_switches"]) == len(ordered)
 
 
 def test_machine_states(files: Files) -> None:
-    """What Batsim's states are once all of an instant has happened is what ours are then, and each of ours is one of Batsim's."""
+    """What Batsim's states are once all of an instant has happened is what ours are then, and each of ours is one of
+    Batsim's."""
     ours, theirs = files.both("machine_states")
     times = [float(row["time"]) for row in ours]
     gold_times = [float(row["time"]) for row in theirs]
-    settled = files.inside([row for row, following in pairwise(theirs) if float(following["time"]) > 1.00002 * float(row["time"])])
+    settled = files.inside(
+        [row for row, following in pairwise(theirs) if float(following["time"]) > 1.00002 * float(row["time"])]
+    )
     for row in settled:
         time = float(row["time"])
         first = bisect_right(times, time - unsure(time)) - 1
@@ -157,11 +186,14 @@ def test_pstate_changes(files: Files) -> None:
     begin = files.window()[0]
     first = changes([row for row in ours if float(row["time"]) == begin])
     before = changes([row for row in theirs if float(row["time"]) <= begin + unsure(begin)])
-    assert {node: moves[-1][1] for node, moves in first.items()} == {node: moves[-1][1] for node, moves in before.items()}
+    assert {node: moves[-1][1] for node, moves in first.items()} == {
+        node: moves[-1][1] for node, moves in before.items()
+    }
 
 
 def lasting(theirs: list[tuple[float, int]], ours: list[tuple[float, int]]) -> list[tuple[float, int]]:
-    """Batsim's changes without those that are taken back at the same instant and that ours leave out (on, or off, for no time)."""
+    """Batsim's changes without those that are taken back at the same instant and that ours leave out (on, or off, for
+    no time)."""
     kept: list[tuple[float, int]] = []
     for k, change in enumerate(theirs):
         expected = ours[len(kept)][1] if len(kept) < len(ours) else None
@@ -172,7 +204,8 @@ def lasting(theirs: list[tuple[float, int]], ours: list[tuple[float, int]]) -> l
 
 
 def changes(rows: Rows) -> dict[int, list[tuple[float, int]]]:
-    """Node -> (time, pstate) in the order of the file; every sleeping pstate is 1, whatever number the platform gives it."""
+    """Node -> (time, pstate) in the order of the file; every sleeping pstate is 1, whatever number the platform gives
+    it."""
     found: dict[int, list[tuple[float, int]]] = {}
     for row in rows:
         for node in numbers(row["machine_id"]):

@@ -1,4 +1,5 @@
-"""Energy from recorded node states: the reference engine's state changes, put through the oracle's ledgers, give its joules."""
+"""Energy from recorded node states: the reference engine's state changes, put through the oracle's ledgers, give its
+joules."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ STATE_OF = {"0": ON, "13": OFF, "-2": SWITCHING_OFF, "-1": SWITCHING_ON}
 
 
 def joules(profile: Profile, hosts: int, changes: list[tuple[float, int, str]], begin_s: float, end_s: float) -> float:
-    """Joules over a window of hosts that start on and change state as told; nothing computes (delay jobs draw idle power)."""
+    """Joules over a window of hosts that start on and change state as told; nothing computes (delay jobs draw idle
+    power)."""
     nodes = [Node(n, 1, profile, {}, label="idle", watts=Fraction(profile.idle_w)) for n in range(hosts)]
     world = World([], nodes, "escala", 0.0, ("walltime", "walltime"), ())
     for time, host, state in changes:
@@ -30,7 +32,8 @@ def joules(profile: Profile, hosts: int, changes: list[tuple[float, int, str]], 
 
 @pytest.mark.parametrize("name", SHUTDOWN_RUNS)
 def test_state_changes_give_the_joules(name: str, traces: Path) -> None:
-    """Measured from the first submission to the last finish: a trailing switch-off does not count. Times are printed with 6 digits."""
+    """Measured from the first submission to the last finish: a trailing switch-off does not count. Times are printed
+    with 6 digits."""
     folder = traces / "batsim" / "golden-medium_late"
     platform = read_platform(folder / "platform.xml.gz", 32)
     changes = [
@@ -45,7 +48,8 @@ def test_state_changes_give_the_joules(name: str, traces: Path) -> None:
 
 
 def test_micro_example() -> None:
-    """Two hosts of the stock platform; host 1 told to sleep at 0 and to wake at 30; jobs at 5 (to 25) and 10 (181.52 to 211.52)."""
+    """Two hosts of the stock platform; host 1 told to sleep at 0 and to wake at 30; jobs at 5 (to 25) and 10 (181.52 to
+    211.52)."""
     stock = Profile(190.738, 95.0, 9.75, 100.996721311, 125.1743849, 1 / 0.16393442623, 1 / 0.00659978880676)
     changes = [(0.0, 1, SWITCHING_OFF), (6.1, 1, OFF), (30.0, 1, SWITCHING_ON), (181.52, 1, ON)]
     for begin, end, printed in ((0, 5, 979.984), (0, 6.1, 1195.58), (0, 181.52, 37059.9), (0, 211.52, 42759.9)):

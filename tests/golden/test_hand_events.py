@@ -1,4 +1,5 @@
-"""Hand-made schedules: what happens at one instant, and in which order. One-core nodes unless said; times in seconds."""
+"""Hand-made schedules: what happens at one instant, and in which order. One-core nodes unless said; times in
+seconds."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ def test_end_before_submission(run: Engine) -> None:
 
 
 def test_ends_of_one_instant_are_one_decision(run: Engine) -> None:
-    """A and B end together at 10: C (two nodes) fits then. Deciding after the first end alone would have started D before C."""
+    """A and B end together at 10: C (two nodes) fits then. Deciding after the first end alone would have started D
+    before C."""
     jobs = [job("A", 0, 10), job("B", 0, 10), job("C", 1, 5, 2), job("D", 2, 5)]
     for scheduler in ("fcfs", "first-fit", "easy", "conservative"):
         assert run(jobs, [1, 1], scheduler).start == {"A": 0, "B": 0, "C": 10, "D": 15}, scheduler
@@ -35,7 +37,8 @@ def test_completion_and_kill_of_one_instant(run: Engine) -> None:
 
 
 def test_end_and_switch_end(run: Engine) -> None:
-    """Nodes begin off. A: node 0 wakes 0..20, A runs 20..50. B (two nodes) at 30: node 1 wakes 30..50; A ends at 50 too: B starts."""
+    """Nodes begin off. A: node 0 wakes 0..20, A runs 20..50. B (two nodes) at 30: node 1 wakes 30..50; A ends at 50
+    too: B starts."""
     got = run([job("A", 0, 30), job("B", 30, 5, 2)], [1, 1], start_off=True)
     assert got.start == {"A": 20, "B": 50}
     assert got.life(1) == [("off", 0, 30), ("switching_on", 30, 50), ("computing", 50, 55)]

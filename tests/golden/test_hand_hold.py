@@ -1,5 +1,6 @@
-"""Hand-made schedules: hold with its options, and arrivals-known. Power of a node as in `tests.golden.hand`: 5 s to switch off, 20 s to
-switch on; off and on again cost 3600 J, as much as 36 s of idling. All nodes are off at the start. Times in seconds."""
+"""Hand-made schedules: hold with its options, and arrivals-known. Power of a node as in `tests.golden.hand`: 5 s to
+switch off, 20 s to switch on; off and on again cost 3600 J, as much as 36 s of idling. All nodes are off at the start.
+Times in seconds."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ def test_a_job_alone_is_not_held_if_busy(run: Engine, scheduler: str) -> None:
 
 
 def test_a_job_that_boots_keeps_nobody_waiting(run: Engine) -> None:
-    """B comes at 20, while node 0 switches on for A: no job runs, so that node 1 is woken for B at once. C comes at 35, while A runs: it is
-    held to 85."""
+    """B comes at 20, while node 0 switches on for A: no job runs, so that node 1 is woken for B at once. C comes at 35,
+    while A runs: it is held to 85."""
     jobs = [LONG, job("B", 20, 190), job("C", 35, 10, 1, 100)]
     got = run(jobs, [1] * 3, "easy", shutdown="hold:0.5:if-busy", start_off=True)
     assert got.start == {"A": 30, "B": 40, "C": 105}
@@ -37,8 +38,8 @@ def test_a_job_that_boots_keeps_nobody_waiting(run: Engine) -> None:
 
 @pytest.mark.parametrize("scheduler", ["first-fit", "easy", "conservative"])
 def test_the_last_end_frees_those_held_if_busy(run: Engine, scheduler: str) -> None:
-    """B (two nodes) is held from 35 while A runs. At 50 nothing runs any more: B is given node 0 and node 1, which wakes to 70. With hold
-    alone node 0 goes off at 50 and both are woken at 85."""
+    """B (two nodes) is held from 35 while A runs. At 50 nothing runs any more: B is given node 0 and node 1, which
+    wakes to 70. With hold alone node 0 goes off at 50 and both are woken at 85."""
     jobs = [job("A", 10, 20), job("B", 35, 10, 2, 100)]
     got = run(jobs, [1, 1], scheduler, shutdown="hold:0.5:if-busy", start_off=True)
     assert got.start == {"A": 30, "B": 70}
@@ -47,7 +48,8 @@ def test_the_last_end_frees_those_held_if_busy(run: Engine, scheduler: str) -> N
 
 
 def test_what_runs_when_a_decision_begins_counts(run: Engine) -> None:
-    """Node 1 cannot switch off. A starts on it at 10, at once; B comes at the same instant and is not held, C comes later and is."""
+    """Node 1 cannot switch off. A starts on it at 10, at once; B comes at the same instant and is not held, C comes
+    later and is."""
     jobs = [job("A", 10, 190), job("B", 10, 50, 1, 100), job("C", 11, 50, 1, 100)]
     power = [POWER, {**POWER, "can_switch": False}, POWER]
     got = run(jobs, [1] * 3, "first-fit", powers=power, shutdown="hold:0.5:if-busy", start_off=True)
@@ -58,18 +60,28 @@ def test_what_runs_when_a_decision_begins_counts(run: Engine) -> None:
 # --- hold:FRACTION:SECONDS ----------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("shutdown", "start"),
-    [("hold:0.5", 105), ("hold:0.5:10", 65), ("hold:0.5:if-busy:10", 65), ("hold:0.5:50", 105), ("hold:0.5:1000", 105), ("hold:0.5:0", 55)],
+    [
+        ("hold:0.5", 105),
+        ("hold:0.5:10", 65),
+        ("hold:0.5:if-busy:10", 65),
+        ("hold:0.5:50", 105),
+        ("hold:0.5:1000", 105),
+        ("hold:0.5:0", 55),
+    ],
 )
 def test_a_longest_wait(run: Engine, shutdown: str, start: float) -> None:
     """B comes at 35 while A runs and waits for half its 100 s, or for the cap; then node 1 takes 20 s."""
     jobs = [job("Z", 0, 300), LONG, job("B", 35, 10, 1, 100)]
-    got = run(jobs, [1] * 3, "easy", powers=[{**POWER, "can_switch": False}, POWER, POWER], shutdown=shutdown, start_off=True)
+    got = run(
+        jobs, [1] * 3, "easy", powers=[{**POWER, "can_switch": False}, POWER, POWER], shutdown=shutdown, start_off=True
+    )
     assert got.start["B"] == start
 
 
 def test_a_reservation_counts_on_the_capped_hold(run: Engine) -> None:
-    """EASY. Z holds node 0 to 300. B (two nodes) at 35 is held to 45: its reservation is then, so that D (20 s), which fits node 1 where
-    it is on, could not end in time and waits for node 3, which it may wake at 50; with hold alone (to 85) it could."""
+    """EASY. Z holds node 0 to 300. B (two nodes) at 35 is held to 45: its reservation is then, so that D (20 s), which
+    fits node 1 where it is on, could not end in time and waits for node 3, which it may wake at 50; with hold alone (to
+    85) it could."""
     jobs = [job("Z", 0, 300), job("Y", 0, 40), job("B", 35, 10, 2, 100), job("D", 40, 20)]
     power = [{**POWER, "can_switch": False}] * 2 + [POWER] * 2
     for shutdown, starts in (("hold:0.5:10", {"B": 65, "D": 70}), ("hold:0.5", {"B": 105, "D": 40})):
@@ -83,7 +95,10 @@ def test_no_job_is_held_for_more_than_an_hour_by_default(run: Engine, busy: str)
     jobs = [job("Z", 0, 40_000), job("B", 35, 10, 1, 36_000)]
     powers = [{**POWER, "can_switch": False}, POWER]
     held = {cap: 35 + seconds + 20 for cap, seconds in (("", 3600), (":7200", 7200), (":uncapped", 18_000))}
-    got = {cap: run(jobs, [1] * 2, "easy", powers=powers, shutdown=f"hold:0.5{busy}{cap}", start_off=True).start["B"] for cap in held}
+    got = {
+        cap: run(jobs, [1] * 2, "easy", powers=powers, shutdown=f"hold:0.5{busy}{cap}", start_off=True).start["B"]
+        for cap in held
+    }
     assert got == held
 
 
@@ -102,8 +117,8 @@ def test_a_node_stays_on_for_a_job_within_its_break_even(run: Engine, gap: float
 
 
 def test_as_many_nodes_stay_on_as_coming_jobs_take_the_lowest(run: Engine) -> None:
-    """At 20 node 0 goes on computing and nodes 1 to 3 are idle. B (one core) and C (one) come within 36 s, D (one) does not: 1 and 2 stay
-    on."""
+    """At 20 node 0 goes on computing and nodes 1 to 3 are idle. B (one core) and C (one) come within 36 s, D (one) does
+    not: 1 and 2 stay on."""
     jobs = [job("Z", 10, 200), job("A", 10, 10, 3), job("B", 30, 90), job("C", 56, 90), job("D", 57, 9)]
     got = run(jobs, [1] * 4, "easy", shutdown="arrivals-known")
     assert got.start == {"Z": 10, "A": 10, "B": 30, "C": 56, "D": 77}
@@ -111,8 +126,8 @@ def test_as_many_nodes_stay_on_as_coming_jobs_take_the_lowest(run: Engine) -> No
 
 
 def test_free_cores_of_a_node_at_work_serve_coming_jobs_first(run: Engine) -> None:
-    """Two cores a node. B (one core) at 30 will take the free core of node 0: node 1 goes off at 20. With C (two) at 30 besides, it
-    stays on."""
+    """Two cores a node. B (one core) at 30 will take the free core of node 0: node 1 goes off at 20. With C (two) at 30
+    besides, it stays on."""
     first = [job("Z", 10, 200), job("A", 10, 10, 3), job("B", 30, 9)]
     got = run(first, [2, 2], "easy", shutdown="arrivals-known")
     assert got.start["B"] == 30 and got.life(1)[1:3] == [("switching_off", 20, 25), ("off", 25, 210)]
@@ -131,7 +146,9 @@ def test_nodes_that_idle_at_no_cost_stay_on_and_those_that_switch_at_no_cost_do_
     free = {**POWER, "idle_w": 0.0, "off_w": 0.0}
     assert run(jobs, [1], "easy", free, shutdown="arrivals-known").transitions(0) == 0
     cheap = {**POWER, "switching_off_w": 0.0, "switching_on_w": 0.0}
-    assert run(jobs, [1], "easy", cheap, shutdown="arrivals-known") == run(jobs, [1], "easy", cheap, shutdown="timeout:0")
+    assert run(jobs, [1], "easy", cheap, shutdown="arrivals-known") == run(
+        jobs, [1], "easy", cheap, shutdown="timeout:0"
+    )
 
 
 # --- a head that needs more nodes than are awake together ----------------------------------------------
@@ -140,7 +157,9 @@ SHUTDOWNS = ("timeout:0", "hold:0.5", "hold:0.5:if-busy", "hold:0.5:20", "hold:0
 
 @pytest.mark.parametrize("shutdown", SHUTDOWNS)
 @pytest.mark.parametrize("scheduler", ["fcfs", "sjf", "first-fit", "easy", "saf", "conservative"])
-def test_a_head_that_needs_more_nodes_than_are_awake_together_starts(run: Engine, scheduler: str, shutdown: str) -> None:
+def test_a_head_that_needs_more_nodes_than_are_awake_together_starts(
+    run: Engine, scheduler: str, shutdown: str
+) -> None:
     """Short one-node jobs keep nodes coming and going; the head, all four nodes, comes among them."""
     small: list[dict[str, Any]] = [job(f"s{k}", 10 * k, 12) for k in range(60)]
     got = run([*small[:3], job("H", 25, 30, 4, 100), *small[3:]], [1] * 4, scheduler, shutdown=shutdown, start_off=True)

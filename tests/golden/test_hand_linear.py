@@ -1,5 +1,5 @@
-"""Hand-made schedules under linear scores: what each feature does, scores that stand for a while, and priorities in Slurm's terms. One-core
-nodes; times in seconds; jobs run to their walltime."""
+"""Hand-made schedules under linear scores: what each feature does, scores that stand for a while, and priorities in
+Slurm's terms. One-core nodes; times in seconds; jobs run to their walltime."""
 
 from __future__ import annotations
 
@@ -30,7 +30,12 @@ def score(tmp_path: Path) -> Write:
 
 @pytest.mark.parametrize(
     ("feature", "plain"),
-    [("log_wait_over_estimate = -1", "xfactor"), ("log_estimate = 2", "sjf"), ("log_request = 1", "sjf"), ("log_cores = 3", "smallest")],
+    [
+        ("log_wait_over_estimate = -1", "xfactor"),
+        ("log_estimate = 2", "sjf"),
+        ("log_request = 1", "sjf"),
+        ("log_cores = 3", "smallest"),
+    ],
 )
 def test_one_feature_alone_is_a_known_order(score: Write, feature: str, plain: str) -> None:
     name = score(f"[weights]\n{feature}\n")
@@ -45,8 +50,8 @@ def test_one_feature_alone_is_a_known_order(score: Write, feature: str, plain: s
 
 
 def test_the_longest_wait_and_the_column_and_the_product(run: Engine, score: Write) -> None:
-    """At 20 B has waited 19 s and C 18 s. By requested cores D is before them. Product: of jobs shorter than an hour the narrow ones have
-    the larger one (two negative numbers), so it comes first under a negative weight."""
+    """At 20 B has waited 19 s and C 18 s. By requested cores D is before them. Product: of jobs shorter than an hour
+    the narrow ones have the larger one (two negative numbers), so it comes first under a negative weight."""
     jobs = [job("A", 0, 20, 2), job("B", 1, 5, 2), job("C", 2, 5, 2), job("D", 3, 5)]
     assert run(jobs, [1, 1], score("[weights]\nlog_wait = -1\n")).start == {"A": 0, "B": 20, "C": 25, "D": 30}
     assert run(jobs, [1, 1], score("[weights]\nlog_wait = 1\n")).start == {"A": 0, "D": 20, "C": 25, "B": 30}
@@ -65,8 +70,15 @@ def test_who_has_less_of_the_machine_comes_first(run: Engine, score: Write) -> N
 
 
 def test_who_has_fewer_jobs_waiting_comes_first(run: Engine, score: Write) -> None:
-    """Counted at the beginning of a decision. At 10 u has two waiting and v one. With F both have two: C came first; then u has one."""
-    jobs = [job("A", 0, 10), job("C", 1, 3, user="u"), job("E", 1, 3, user="u"), job("D", 2, 3, user="v"), job("F", 2, 3, user="v")]
+    """Counted at the beginning of a decision. At 10 u has two waiting and v one. With F both have two: C came first;
+    then u has one."""
+    jobs = [
+        job("A", 0, 10),
+        job("C", 1, 3, user="u"),
+        job("E", 1, 3, user="u"),
+        job("D", 2, 3, user="v"),
+        job("F", 2, 3, user="v"),
+    ]
     name = score("[weights]\nlog_user_waiting = 1\n")
     assert run(jobs[:4], [1], name).start == {"A": 0, "D": 10, "C": 13, "E": 16}
     assert run(jobs, [1], name).start == {"A": 0, "C": 10, "E": 13, "D": 16, "F": 19}
@@ -83,7 +95,8 @@ def test_scores_that_are_computed_seldom_stand_for_a_while(run: Engine, score: W
 
 
 def test_ages_grow_side_by_side_until_the_older_is_full(run: Engine, score: Write) -> None:
-    """Age counts 4 a second, 40 at most; size 4 for all cores. At 8 C has 28 + 2 and B 20 + 4; at 20 C has 40 + 2 and B 40 + 4."""
+    """Age counts 4 a second, 40 at most; size 4 for all cores. At 8 C has 28 + 2 and B 20 + 4; at 20 C has 40 + 2 and B
+    40 + 4."""
     text = "every_s = 0\nmax_age_s = 10\n[weights]\nage = 40\njob_size = 4\n"
     jobs = [job("A", 0, 8, 2), job("C", 1, 5), job("B", 3, 5, 2)]
     name = score(text, "multifactor")
@@ -95,8 +108,8 @@ def test_ages_grow_side_by_side_until_the_older_is_full(run: Engine, score: Writ
 
 
 def test_fair_share_halves(run: Engine, score: Write) -> None:
-    """At 18, half-life 10 s: what u used is worth 10 / ln 2 x (2^-1 - 2^-1.8) = 3.1 s, what v used 10 / ln 2 x (1 - 2^-1) = 7.2 s. So u is
-    first; with three times the shares v is."""
+    """At 18, half-life 10 s: what u used is worth 10 / ln 2 x (2^-1 - 2^-1.8) = 3.1 s, what v used 10 / ln 2 x (1 -
+    2^-1) = 7.2 s. So u is first; with three times the shares v is."""
     jobs = [job("A", 0, 8, user="u"), job("B", 0, 10, user="v"), job("C", 9, 5, user="v"), job("D", 9.5, 5, user="u")]
     text = "every_s = 1\nhalf_life_s = 10\n[weights]\nfair_share = 1000\n"
     assert run(jobs, [1], score(text, "multifactor")).start == {"A": 0, "B": 8, "D": 18, "C": 23}

@@ -1,5 +1,5 @@
-"""Hand-made schedules of queues in order of priority, and of guards. One-core nodes; times in seconds; jobs run to their walltime unless
-said."""
+"""Hand-made schedules of queues in order of priority, and of guards. One-core nodes; times in seconds; jobs run to
+their walltime unless said."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ def test_the_first_in_order_has_the_reservation_and_not_the_oldest(run: Engine) 
 
 
 def test_the_others_pass_in_order(run: Engine) -> None:
-    """H (2 s, both nodes) has the reservation at 10. One node is free from 1: D (4 s) is tried before C (8 s), and then C does not fit."""
+    """H (2 s, both nodes) has the reservation at 10. One node is free from 1: D (4 s) is tried before C (8 s), and then
+    C does not fit."""
     jobs = [job("A", 0, 10), job("C", 1, 8), job("D", 1, 4), job("H", 1, 2, 2)]
     assert run(jobs, [1, 1], "easy:queue=sjf").start == {"A": 0, "D": 1, "H": 10, "C": 12}
     assert run(jobs, [1, 1], "easy:queue=ljf").start == {"A": 0, "C": 1, "D": 9, "H": 13}
 
 
 def test_the_others_pass_in_an_order_of_their_own(run: Engine) -> None:
-    """As above: H is first by sjf; of C (8 s) and D (4 s) the second order says who is tried first. Ties of that are in queue order."""
+    """As above: H is first by sjf; of C (8 s) and D (4 s) the second order says who is tried first. Ties of that are in
+    queue order."""
     jobs = [job("A", 0, 10), job("C", 1, 8), job("D", 1, 4), job("H", 1, 2, 2)]
     assert run(jobs, [1, 1], "easy:queue=sjf:backfill=ljf").start == {"A": 0, "C": 1, "D": 12, "H": 10}
     assert run(jobs, [1, 1], "easy:queue=sjf:backfill=saf").start == {"A": 0, "D": 1, "H": 10, "C": 12}
@@ -36,8 +38,8 @@ def test_the_others_pass_in_an_order_of_their_own(run: Engine) -> None:
 
 
 def test_the_old_pass_first_whatever_the_order_of_passing(run: Engine) -> None:
-    """From 5 on one node is free. Behind a guard of 3 s W (both nodes, from 10) is first and C (5 s) passes it before D, which is younger;
-    without one D is first and starts."""
+    """From 5 on one node is free. Behind a guard of 3 s W (both nodes, from 10) is first and C (5 s) passes it before
+    D, which is younger; without one D is first and starts."""
     jobs = [job("A", 0, 10), job("L", 0, 5), job("W", 1, 2, 2), job("C", 2, 5), job("D", 4, 1)]
     assert run(jobs, [1, 1], "easy:queue=sjf:backfill=saf:guard=3").start == {"A": 0, "L": 0, "C": 5, "W": 10, "D": 12}
     assert run(jobs, [1, 1], "easy:queue=sjf:backfill=saf").start == {"A": 0, "L": 0, "D": 5, "W": 10, "C": 12}
@@ -58,7 +60,9 @@ def test_without_a_guard_the_long_job_waits(run: Engine) -> None:
     assert run(LATE, [1, 1], "sjf").start == {"A": 0, "D": 0, "C": 110, "B": 100}
 
 
-@pytest.mark.parametrize("scheduler", ["easy:queue=sjf", "easy:queue=saf", "easy:queue=xfactor", "sjf", "xfactor", "saf-strict"])
+@pytest.mark.parametrize(
+    "scheduler", ["easy:queue=sjf", "easy:queue=saf", "easy:queue=xfactor", "sjf", "xfactor", "saf-strict"]
+)
 def test_a_guard_that_falls_due_between_events_starts_the_job_at_once(run: Engine, scheduler: str) -> None:
     """Nothing happens at 31 but that C has waited 30 s: it stands in front, and starts. B waits for it."""
     assert run(LATE, [1, 1], f"{scheduler}:guard=30").start == {"A": 0, "D": 0, "C": 31, "B": 231}
@@ -81,7 +85,9 @@ def test_greedy_walks_the_old_first(run: Engine) -> None:
     jobs = [job("A", 0, 40), job("C", 1, 7), job("E", 20, 3)]
     assert run(jobs, [1], "sjf-fit").start == {"A": 0, "C": 43, "E": 40}
     assert run(jobs, [1], "sjf-fit:guard=30").start == {"A": 0, "C": 40, "E": 47}
-    assert run(jobs, [1], "packer:guard=30").start == run(jobs, [1], "tetris:guard=30").start == {"A": 0, "C": 40, "E": 47}
+    assert (
+        run(jobs, [1], "packer:guard=30").start == run(jobs, [1], "tetris:guard=30").start == {"A": 0, "C": 40, "E": 47}
+    )
 
 
 def test_those_that_have_waited_the_guard_stand_in_order_of_submission(run: Engine) -> None:
@@ -93,12 +99,19 @@ def test_those_that_have_waited_the_guard_stand_in_order_of_submission(run: Engi
 
 def test_ties_of_the_order_are_in_queue_order(run: Engine) -> None:
     jobs = [job("A", 0, 10), job("C", 1, 5), job("B", 2, 5), job("D", 3, 5)]
-    for scheduler in ("easy:queue=sjf", "easy:queue=smallest", "easy:queue=saf", "conservative:queue=sjf", "easy:queue=sqrt-area"):
+    for scheduler in (
+        "easy:queue=sjf",
+        "easy:queue=smallest",
+        "easy:queue=saf",
+        "conservative:queue=sjf",
+        "easy:queue=sqrt-area",
+    ):
         assert run(jobs, [1], scheduler).start == {"A": 0, "C": 10, "B": 15, "D": 20}, scheduler
 
 
 def test_the_root_of_the_cores_and_the_expansion_factor(run: Engine) -> None:
-    """Area: B 4 x 4 = 16, C 1 x 10. Walltime x sqrt(cores): B 4 x 2 = 8. At 12 B has waited 11 / 4 of its walltime, C 2 / 1, D 11 / 10."""
+    """Area: B 4 x 4 = 16, C 1 x 10. Walltime x sqrt(cores): B 4 x 2 = 8. At 12 B has waited 11 / 4 of its walltime, C 2
+    / 1, D 11 / 10."""
     jobs = [job("A", 0, 12, 4), job("B", 1, 4, 4), job("C", 1, 10)]
     assert run(jobs, [1] * 4, "saf-strict").start == {"A": 0, "B": 22, "C": 12}
     assert run(jobs, [1] * 4, "sqrt-area").start == {"A": 0, "B": 12, "C": 16}
@@ -107,7 +120,8 @@ def test_the_root_of_the_cores_and_the_expansion_factor(run: Engine) -> None:
 
 
 def test_conservative_is_put_back_in_the_order_of_the_score(run: Engine) -> None:
-    """Both nodes are promised to B at 20 and to C at 25. A ends early, at 10: C is put back first, and takes both nodes."""
+    """Both nodes are promised to B at 20 and to C at 25. A ends early, at 10: C is put back first, and takes both
+    nodes."""
     jobs = [job("A", 0, 10, 2, 20), job("B", 1, 5, 2), job("C", 2, 4, 2)]
     assert run(jobs, [1, 1], "conservative").start == {"A": 0, "B": 10, "C": 15}
     assert run(jobs, [1, 1], "conservative:queue=sjf").start == {"A": 0, "B": 14, "C": 10}
@@ -141,5 +155,7 @@ def test_a_guard_that_nobody_waits_changes_nothing() -> None:
         case = draw(rng, (*GREEDY[1:], *(f"easy:queue={name.removeprefix('easy-')}" for name in EASY[2:])), 20)
         case.options["scheduler"] = case.options["scheduler"].partition(":guard")[0]
         expected = run_kernel(case).jobs
-        guarded = Case(case.platform, case.jobs, {**case.options, "scheduler": case.options["scheduler"] + ":guard=100d"})
+        guarded = Case(
+            case.platform, case.jobs, {**case.options, "scheduler": case.options["scheduler"] + ":guard=100d"}
+        )
         assert run_kernel(guarded).jobs.equals(expected), guarded.program()

@@ -27,14 +27,18 @@ def test_cores_of_two_nodes_do_not_add_up(run: Engine, scheduler: str) -> None:
 
 
 def test_every_kind_must_fit(run: Engine) -> None:
-    """Node 0 has memory 2, node 1 memory 8. A (memory 3) goes to node 1 although node 0 is lower; B (memory 6) waits for it."""
-    got = run([single("A", 0, 10, memory=3), single("B", 0, 5, memory=6)], [4, 4], "first-fit", resources={"memory": [2, 8]})
+    """Node 0 has memory 2, node 1 memory 8. A (memory 3) goes to node 1 although node 0 is lower; B (memory 6) waits
+    for it."""
+    got = run(
+        [single("A", 0, 10, memory=3), single("B", 0, 5, memory=6)], [4, 4], "first-fit", resources={"memory": [2, 8]}
+    )
     assert got.nodes == {"A": "1", "B": "1"}
     assert got.start == {"A": 0, "B": 10}
 
 
 def test_packer_aligns_demand_and_free(run: Engine) -> None:
-    """One node with 4 cores and memory 8. A: 3 x 4 + 1 x 8 = 20; B: 1 x 4 + 6 x 8 = 52, first; then A still fits (3 cores, memory 2)."""
+    """One node with 4 cores and memory 8. A: 3 x 4 + 1 x 8 = 20; B: 1 x 4 + 6 x 8 = 52, first; then A still fits (3
+    cores, memory 2)."""
     jobs = [single("C", 0, 5, 2, 2), single("A", 0, 10, 3, 1), single("B", 0, 10, 1, 6)]
     got = run(jobs, [4], "packer", resources={"memory": [8]})
     # C: 2 x 4 + 2 x 8 = 24. After B: free 3 and 2: A 9 + 2 = 11, C 6 + 4 = 10
@@ -57,8 +61,8 @@ def test_easy_reserves_on_the_node_of_the_earliest_fit(run: Engine) -> None:
 
 
 def test_easy_leaves_the_reservation_intact(run: Engine) -> None:
-    """One node of four cores, memory 8. A (two cores, memory 6) to 10; head H (one core, memory 4) at 10: two cores and memory 4
-    are over then.
+    """One node of four cores, memory 8. A (two cores, memory 6) to 10; head H (one core, memory 4) at 10: two cores and
+    memory 4 are over then.
     C (one core, memory 2, long) leaves it intact and takes the last memory; E (memory 1) must wait."""
     jobs = [single("A", 0, 10, 2, 6), single("H", 1, 5, 1, 4), single("C", 2, 50, 1, 2), single("E", 3, 50, 1, 1)]
     got = run(jobs, [4], "easy", resources={"memory": [8]})
@@ -82,14 +86,22 @@ def test_single_node_jobs_take_nodes_that_are_on_first(run: Engine) -> None:
 
 @pytest.mark.parametrize("scheduler", ["fcfs", "easy"])
 def test_the_lowest_node_that_can_just_hold_the_first_job_is_woken(run: Engine, scheduler: str) -> None:
-    """All off at 0. A needs two cores and memory 4: node 0 has too little memory, node 1 just enough, node 2 more. 20 s to switch on."""
-    got = run([single("A", 0, 10, 2, 4)], [2, 2, 4], scheduler, resources={"memory": [3, 4, 8]}, start_off=True, shutdown="timeout:0")
+    """All off at 0. A needs two cores and memory 4: node 0 has too little memory, node 1 just enough, node 2 more. 20 s
+    to switch on."""
+    got = run(
+        [single("A", 0, 10, 2, 4)],
+        [2, 2, 4],
+        scheduler,
+        resources={"memory": [3, 4, 8]},
+        start_off=True,
+        shutdown="timeout:0",
+    )
     assert got.life(1) == [("switching_on", 0, 20), ("computing", 20, 30)]
     assert got.life(0) == got.life(2) == [("off", 0, 30)]
 
 
 def test_those_who_pass_the_head_in_one_decision_share_what_it_leaves(run: Engine) -> None:
-    """One node of four cores. A (two) to 100; head H (three) at 100, which leaves one core beside it. B and C (one each, 500 s) come
-    together: B takes that core, C waits for H's end."""
+    """One node of four cores. A (two) to 100; head H (three) at 100, which leaves one core beside it. B and C (one
+    each, 500 s) come together: B takes that core, C waits for H's end."""
     jobs = [single("A", 0, 100, 2), single("H", 1, 50, 3), single("B", 2, 500), single("C", 2, 500)]
     assert run(jobs, [4], "easy").start == {"A": 0, "B": 2, "H": 100, "C": 150}

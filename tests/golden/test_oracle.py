@@ -25,7 +25,9 @@ def inputs(folder: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def replay(run: Run, jobs: list[dict[str, Any]], platform: dict[str, Any], until_s: float | None = None) -> Tables:
-    return simulate(jobs, platform, run.scheduler, run.shutdown, run.rules, plan_margin_s=run.plan_margin_s, until_s=until_s)
+    return simulate(
+        jobs, platform, run.scheduler, run.shutdown, run.rules, plan_margin_s=run.plan_margin_s, until_s=until_s
+    )
 
 
 def assert_equal_to_reference(run: Run, folder: Path) -> None:
@@ -57,7 +59,9 @@ def test_whole_run(run: Run, traces: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "run", [pytest.param(run, marks=pytest.mark.long if run.long else ()) for run in RUNS if run.slow], ids=lambda run: run.name
+    "run",
+    [pytest.param(run, marks=pytest.mark.long if run.long else ()) for run in RUNS if run.slow],
+    ids=lambda run: run.name,
 )
 def test_whole_long_run(run: Run, traces: Path) -> None:
     assert_equal_to_reference(run, traces / "batsim" / "golden-runs" / run.name)

@@ -1,8 +1,9 @@
-"""Published and measured values of other simulators on the same 10 000 jobs (lublin_256, 256 processors, requested time = runtime).
+"""Published and measured values of other simulators on the same 10 000 jobs (lublin_256, 256 processors, requested time
+= runtime).
 
-FCFS: RLScheduler, CQGym, AccaSim and Alea agree to the digit. SJF (the first job blocks): AccaSim and Alea. EASY: a plain reference in
-Python with both of EASY's rules, by count of processors, all events of one instant before one decision. first-fit is what AccaSim calls
-EASY; sjf-fit is sched-rl-gym's SJF.
+FCFS: RLScheduler, CQGym, AccaSim and Alea agree to the digit. SJF (the first job blocks): AccaSim and Alea. EASY: a
+plain reference in Python with both of EASY's rules, by count of processors, all events of one instant before one
+decision. first-fit is what AccaSim calls EASY; sjf-fit is sched-rl-gym's SJF.
 """
 
 from __future__ import annotations

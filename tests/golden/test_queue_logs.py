@@ -50,8 +50,9 @@ PUBLISHED = {
     "easy++": ((94, 57), (105.96, 66.14)),
     "easy-sjf:estimate=runtime": ((91, 50), (90.0, 49.0)),
 }
-"""Scheduler -> mean wait (min) and mean bounded slowdown (10 s) of the whole log: published (tables 2 and 3 of Tsafrir, Etsion, Feitelson
-2007, where the last is called PERFECT++), and ours, as a separate small program for one pool has them too."""
+"""Scheduler -> mean wait (min) and mean bounded slowdown (10 s) of the whole log: published (tables 2 and 3 of Tsafrir,
+Etsion, Feitelson 2007, where the last is called PERFECT++), and ours, as a separate small program for one pool has them
+too."""
 FURTHER = {("easy-sjf", 1), ("easy+", 1), ("easy++", 0), ("easy++", 1)}
 """What is more than 5 % from the published figure; all others are within."""
 

@@ -1,4 +1,5 @@
-"""Escala against the reference engine: every start, finish, host and joule of its recorded runs, through the public functions alone."""
+"""Escala against the reference engine: every start, finish, host and joule of its recorded runs, through the public
+functions alone."""
 
 from __future__ import annotations
 
@@ -25,7 +26,12 @@ def simulate(folder: Path, workload: str, summary: dict[str, float], **options: 
 def test_run(run: Run, traces: Path) -> None:
     folder = traces / "batsim" / "golden-runs" / run.name
     summary = totals(folder / "out_schedule.csv")
-    options = {"scheduler": run.scheduler, "shutdown": run.shutdown, "rules": run.rules, "plan_margin_s": run.plan_margin_s}
+    options = {
+        "scheduler": run.scheduler,
+        "shutdown": run.shutdown,
+        "rules": run.rules,
+        "plan_margin_s": run.plan_margin_s,
+    }
     result = simulate(folder, "workload.json.gz", summary, **options)
     platform = read_platform(folder / "platform.xml.gz", int(summary["nb_computing_machines"]))
     jobs = read_workload(folder / "workload.json.gz", platform["speed"])
@@ -57,6 +63,8 @@ def test_easy_on_medium_late(traces: Path) -> None:
 def test_conservative_on_medium_late(traces: Path) -> None:
     """The mean wait that the reference engine's conservative backfilling printed for this workload (six decimals)."""
     folder = traces / "batsim" / "golden-medium_late"
-    result = simulate(folder, "medium_late.json", {"nb_computing_machines": 32}, scheduler="conservative", rules="batsched")
+    result = simulate(
+        folder, "medium_late.json", {"nb_computing_machines": 32}, scheduler="conservative", rules="batsched"
+    )
     waits = [row["wait_s"] for row in rows(result.jobs)]
     assert round(sum(waits) / len(waits), 6) == 9.852251

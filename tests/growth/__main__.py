@@ -1,4 +1,5 @@
-"""`python -m tests.growth [NAME ...]`: the rows of `tests.growth.measure`, of all pairs or of those with one of these names."""
+"""`python -m tests.growth [NAME ...]`: the rows of `tests.growth.measure`, of all pairs or of those with one of these
+names."""
 
 from __future__ import annotations
 

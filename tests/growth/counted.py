@@ -1,10 +1,11 @@
-"""Compiled code that counts its own steps: the body of every loop adds one to a counter before it does anything else. What a View hands
-over to a policy in Python counts too: who asks for the whole queue each time is slower than who walks it.
+"""Compiled code that counts its own steps: the body of every loop adds one to a counter before it does anything else.
+What a View hands over to a policy in Python counts too: who asks for the whole queue each time is slower than who walks
+it.
 
-Nothing in Escala knows of it. `install()` puts a step in front of the compiler, before any compiled module is imported: the syntax
-tree of each function gets a call at the head of each of its loops, so that no loop, written or yet to be written, can forget to
-count. The counters, one a function, are numbers of this process that compiled code finds by name. What is compiled this way lies in
-a cache folder of its own.
+Nothing in Escala knows of it. `install()` puts a step in front of the compiler, before any compiled module is imported:
+the syntax tree of each function gets a call at the head of each of its loops, so that no loop, written or yet to be
+written, can forget to count. The counters, one a function, are numbers of this process that compiled code finds by
+name. What is compiled this way lies in a cache folder of its own.
 """
 
 from __future__ import annotations
@@ -40,8 +41,12 @@ def count_step(typing: Any, slot: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = ir.IntType(64)
         known = builder.module.globals
-        counters = known[SYMBOL] if SYMBOL in known else ir.GlobalVariable(builder.module, ir.ArrayType(word, SLOTS), SYMBOL)
-        counter = builder.gep(counters, [ir.Constant(ir.IntType(32), 0), ir.Constant(ir.IntType(32), slot.literal_value)])
+        counters = (
+            known[SYMBOL] if SYMBOL in known else ir.GlobalVariable(builder.module, ir.ArrayType(word, SLOTS), SYMBOL)
+        )
+        counter = builder.gep(
+            counters, [ir.Constant(ir.IntType(32), 0), ir.Constant(ir.IntType(32), slot.literal_value)]
+        )
         builder.store(builder.add(builder.load(counter), ir.Constant(word, 1)), counter)
         return context.get_dummy_value()
 
@@ -74,7 +79,13 @@ def counting(function: Callable[..., Any]) -> Callable[..., Any]:
     names = function.__globals__
     names["count_step"] = count_step
     made: dict[str, Any] = {}
-    exec(compile(tree, function.__code__.co_filename, "exec", dont_inherit=True, flags=function.__code__.co_flags & 0x1000000), names, made)
+    exec(
+        compile(
+            tree, function.__code__.co_filename, "exec", dont_inherit=True, flags=function.__code__.co_flags & 0x1000000
+        ),
+        names,
+        made,
+    )
     return made[function.__name__]
 
 

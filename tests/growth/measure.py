@@ -1,8 +1,10 @@
-"""`python -m tests.growth`: how the steps of compiled code grow, for every scheduler and shutdown policy that has a name; JSON.
+"""`python -m tests.growth`: how the steps of compiled code grow, for every scheduler and shutdown policy that has a
+name; JSON.
 
-Axes, each a small and a large world: *jobs* (the same machine and load), *overload* (jobs, at load 1.2: the queue grows to the end),
-*waiting* (all jobs arrive at once, so that all of them wait), *nodes* (the same number of jobs on a larger machine, at the same load). A
-row says how the steps a job grow: exponent 0 is a cost that does not depend on the axis, 1 one that is proportional to it.
+Axes, each a small and a large world: *jobs* (the same machine and load), *overload* (jobs, at load 1.2: the queue grows
+to the end), *waiting* (all jobs arrive at once, so that all of them wait), *nodes* (the same number of jobs on a larger
+machine, at the same load). A row says how the steps a job grow: exponent 0 is a cost that does not depend on the axis,
+1 one that is proportional to it.
 """
 
 from __future__ import annotations
@@ -35,9 +37,14 @@ def jobs_of(jobs: int, cores: int, at_once: bool, load: float) -> escala.Workloa
     return escala.Workload.from_jobs(columns)
 
 
-def steps(scheduler: str, shutdown: str, jobs: int = 400, nodes: int = 16, at_once: bool = False, load: float = 0.7) -> dict[str, int]:
+def steps(
+    scheduler: str, shutdown: str, jobs: int = 400, nodes: int = 16, at_once: bool = False, load: float = 0.7
+) -> dict[str, int]:
     """Steps of one run, by function."""
-    platform, options = escala.read_platform(f"{nodes}x4" + ("" if shutdown == "never" else ":grid5000")), Options(record=False)
+    platform, options = (
+        escala.read_platform(f"{nodes}x4" + ("" if shutdown == "never" else ":grid5000")),
+        Options(record=False),
+    )
     workload = jobs_of(jobs, platform.total_cores, at_once, load)
     chosen = policies.pair(workload, scheduler, shutdown, options)
     simulation = Simulation(workload, platform, chosen.plan, options)

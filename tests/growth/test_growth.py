@@ -1,8 +1,9 @@
-"""No scheduler and no shutdown policy grows faster than it should: steps of compiled code, and rows that a View shows, are counted; nothing
-is timed.
+"""No scheduler and no shutdown policy grows faster than it should: steps of compiled code, and rows that a View shows,
+are counted; nothing is timed.
 
-The limits are exponents of the steps a job (0: the same for ever; 1: proportional). Those of DESIGN are 0.15; worlds as small as these add
-logarithms and the way from short queues to long ones, hence 0.3. What is allowed more stands below, each with its reason.
+The limits are exponents of the steps a job (0: the same for ever; 1: proportional). Those of DESIGN are 0.15; worlds as
+small as these add logarithms and the way from short queues to long ones, hence 0.3. What is allowed more stands below,
+each with its reason.
 """
 
 from __future__ import annotations
@@ -21,18 +22,22 @@ from escala.policies.queues import QUEUE_FORMS
 from tests.growth.axes import AXES, LEFT_OUT, QUEUES, pairs
 
 LIMIT = 0.3
-WAKING = ("hold", "timeout", "proportional", "arrivals-known")  # each decision looks at the nodes that are on, or that were released
+# each decision looks at the nodes that are on, or that were released
+WAKING = ("hold", "timeout", "proportional", "arrivals-known")
 
 
 def limit(scheduler: str, shutdown: str, axis: str) -> float:
     """The largest exponent of the steps a job that this pair may have on this axis."""
-    if scheduler == "conservative:estimate=last2":  # planned ends move, so all is planned anew; an aim that is not reached
+    # planned ends move, so all is planned anew; an aim that is not reached
+    if scheduler == "conservative:estimate=last2":
         return {"jobs": 0.57, "overload": 0.85, "waiting": 2.25, "nodes": 0.97}[axis]
-    if scheduler.startswith("conservative") and shutdown == "never":  # each plan is looked at after each early end, node by node
+    # each plan is looked at after each early end, node by node
+    if scheduler.startswith("conservative") and shutdown == "never":
         return {"jobs": LIMIT, "overload": 0.55, "waiting": 1.8, "nodes": 0.9}[axis]
     if scheduler.startswith("conservative"):
         return _conservative(shutdown, axis)
-    if shutdown == "oracle":  # after each start it looks at all jobs that it may hold, and for each new job at all that run
+    # after each start it looks at all jobs that it may hold, and for each new job at all that run
+    if shutdown == "oracle":
         return {"jobs": LIMIT, "overload": LIMIT, "waiting": 0.5, "nodes": 0.65}[axis]
     if axis in ("waiting", "overload") and scheduler == "easy-fast":
         return 0.5
@@ -46,8 +51,9 @@ def limit(scheduler: str, shutdown: str, axis: str) -> float:
 
 
 def _conservative(shutdown: str, axis: str) -> float:
-    """Just above what is measured with a shutdown policy; an aim that is not reached: when nodes switch, the plans of all waiting jobs
-    are made anew. That leaves 1.72 in the waiting jobs (2.03 with hold), 2.39 in the nodes with hold and oracle."""
+    """Just above what is measured with a shutdown policy; an aim that is not reached: when nodes switch, the plans of
+    all waiting jobs are made anew. That leaves 1.72 in the waiting jobs (2.03 with hold), 2.39 in the nodes with hold
+    and oracle."""
     if axis == "jobs":
         return 0.65 if shutdown.startswith(("off-reservation", "inertial")) else 0.32
     if axis == "overload":
@@ -61,14 +67,23 @@ def _conservative(shutdown: str, axis: str) -> float:
 def measured() -> dict[tuple[str, str, str], dict[str, Any]]:
     """Every pair on every axis, from a process of its own: this one has the kernel without counters."""
     environment = {**os.environ, "NUMBA_OPT": "1", "PYTHONHASHSEED": "0"}
-    done = subprocess.run([sys.executable, "-m", "tests.growth"], env=environment, capture_output=True, text=True, timeout=850, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.growth"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=850,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return {(row["scheduler"], row["shutdown"], row["axis"]): row for row in json.loads(done.stdout)}
 
 
 def test_every_name_is_measured() -> None:
     assert {scheduler for scheduler, _ in pairs()} == {*SCHEDULERS, *QUEUES}
-    assert scheduler_lines().keys() - QUEUE_FORMS.keys() - set(SCHEDULERS) == set(LEFT_OUT), "measure it, or say why not"
+    assert scheduler_lines().keys() - QUEUE_FORMS.keys() - set(SCHEDULERS) == set(LEFT_OUT), (
+        "measure it, or say why not"
+    )
     kinds = {shutdown.partition(":")[0] for _, shutdown in pairs()}
     assert kinds == {form.partition(":")[0] for form in SHUTDOWN_FORMS}
 
@@ -76,7 +91,8 @@ def test_every_name_is_measured() -> None:
 @pytest.mark.parametrize("axis", AXES)
 def test_steps_grow_no_faster_than_they_should(axis: str, measured: dict[tuple[str, str, str], dict[str, Any]]) -> None:
     found = [
-        f"{scheduler} + {shutdown}: exponent {row['exponent']:.2f}, limit {limit(scheduler, shutdown, axis)}, most steps in {row['most']}"
+        f"{scheduler} + {shutdown}: exponent {row['exponent']:.2f}, limit {limit(scheduler, shutdown, axis)}, most "
+        f"steps in {row['most']}"
         for (scheduler, shutdown, where), row in measured.items()
         if where == axis and row["exponent"] > limit(scheduler, shutdown, axis)
     ]

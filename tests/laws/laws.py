@@ -1,8 +1,9 @@
-"""Laws that the tables of every simulation must obey, whatever the policy. Each function raises AssertionError with the first breach.
+"""Laws that the tables of every simulation must obey, whatever the policy. Each function raises AssertionError with the
+first breach.
 
-The tables are polars data frames or lists of dicts with the columns of docs/design.md, section 3; `allocations` has job_id, node, cores.
-A platform is a dict {"cores": [per node], "profiles": [dict], "profile_of": [per node], "resources": {kind: [per node]}}. Times are
-compared in whole microseconds, joules to 1e-9 relative.
+The tables are polars data frames or lists of dicts with the columns of docs/design.md, section 3; `allocations` has
+job_id, node, cores. A platform is a dict {"cores": [per node], "profiles": [dict], "profile_of": [per node],
+"resources": {kind: [per node]}}. Times are compared in whole microseconds, joules to 1e-9 relative.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def each_job_once(jobs: Rows, workload: Rows) -> None:
 
 
 def times_of_jobs(jobs: Rows, workload: Rows, until_s: float | None) -> None:
-    """No start before the submission; a job runs min(runtime, walltime); the state says which; all finish without a limit."""
+    """No start before the submission; a job runs min(runtime, walltime); the state says which; all finish without a
+    limit."""
     asked = {str(row["job_id"]): row for row in workload}
     for row in jobs:
         job = asked[row["job_id"]]
@@ -165,13 +167,16 @@ def nodes_cover(nodes: Rows, number: int, begin: int, end: int) -> None:
 
 
 def states_follow(nodes: Rows, platform: dict[str, Any], begin: int, end: int) -> None:
-    """States change only as nodes can, and a switch lasts as long as its profile says (less only where the window cuts it)."""
+    """States change only as nodes can, and a switch lasts as long as its profile says (less only where the window cuts
+    it)."""
     before: dict[str, Any] | None = None
     for row in nodes:
         profile = platform["profiles"][platform["profile_of"][row["node"]]]
         instant = {s for s in ("switching_on", "switching_off") if half_up(profile[s.replace("ing", "") + "_s"]) == 0}
         if before is not None and before["node"] == row["node"]:
-            assert row["state"] in reachable(before["state"], instant), f"{before['state']} -> {row['state']}, node {row['node']}"
+            assert row["state"] in reachable(before["state"], instant), (
+                f"{before['state']} -> {row['state']}, node {row['node']}"
+            )
         if row["state"] in ("switching_on", "switching_off"):
             assert profile["can_switch"], row
             length = half_up(profile[row["state"].replace("ing", "") + "_s"])
@@ -220,7 +225,8 @@ def joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def ledgers_add_up(nodes: Rows, power: Rows, number: int, begin: int, end: int) -> None:
-    """`power` has the seconds that `nodes` shows; over all states they are makespan x nodes; switches are counted at least as shown."""
+    """`power` has the seconds that `nodes` shows; over all states they are makespan x nodes; switches are counted at
+    least as shown."""
     shown: dict[tuple[int, str], int] = defaultdict(int)
     begun: dict[tuple[int, str], int] = defaultdict(int)
     for row in nodes:
@@ -229,7 +235,9 @@ def ledgers_add_up(nodes: Rows, power: Rows, number: int, begin: int, end: int) 
     total = 0
     for row in power:
         key = row["node"], row["state"]
-        assert abs(row["seconds"] * 1e6 - shown[key]) <= 1e-9 * max(1, end), f"{key}: {row['seconds']} s, shown {shown[key] / 1e6}"
+        assert abs(row["seconds"] * 1e6 - shown[key]) <= 1e-9 * max(1, end), (
+            f"{key}: {row['seconds']} s, shown {shown[key] / 1e6}"
+        )
         total += shown.pop(key, 0)
         if row["state"] in ("switching_on", "switching_off"):
             assert row["transitions"] >= begun[key], key

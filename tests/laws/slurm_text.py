@@ -21,38 +21,65 @@ def text_of(site: Site) -> str:
         has = [name for name, inside in site.features.items() if n in inside]
         one = site.shapes[n] if site.shapes else Node()
         more = f"memory_mb = {one.memory}\nweight = {one.weight}\n" if site.shapes else ""
-        more += f"gpus = {{{', '.join(f'{GPUS[k]} = {some}' for k, some in enumerate(one.gpus) if some)}}}\n" if any(one.gpus) else ""
+        more += (
+            f"gpus = {{{', '.join(f'{GPUS[k]} = {some}' for k, some in enumerate(one.gpus) if some)}}}\n"
+            if any(one.gpus)
+            else ""
+        )
         text += f'[[nodes]]\nnames = "n{n}"\ncores = {one.cores}\n{more}features = {has}\n'
     for name, (inside, tier) in site.parts.items():
-        text += f'[[partitions]]\nname = "{name}"\nnodes = "{",".join(f"n{n}" for n in sorted(inside))}"\ntier = {tier}\n'
+        text += (
+            f'[[partitions]]\nname = "{name}"\nnodes = "{",".join(f"n{n}" for n in sorted(inside))}"\ntier = {tier}\n'
+        )
         text += f"factor = {site.weights.factors[name]}\n" if site.weights else ""
         text += "least_loaded = true\n" if name in site.loaded and len(site.loaded) < len(site.parts) else ""
     for one in site.reservations:
-        text += f'[[closed]]\nkind = "reserved"\nname = "{one.name}"\nnodes = "{",".join(f"n{n}" for n in sorted(one.nodes))}"\n'
+        text += (
+            f'[[closed]]\nkind = "reserved"\nname = "{one.name}"\nnodes = '
+            f'"{",".join(f"n{n}" for n in sorted(one.nodes))}"\n'
+        )
         text += f"from = {ORIGIN + one.begin_s}\nuntil = {ORIGIN + one.end_s}\n"
         flags = ["flex"] * one.flex + ["magnetic"] * bool(one.draws)
         text += f"flags = {flags}\n" if flags else ""
         users = sorted(one.draws) if one.draws else []
         text += f"users = {users}\n" if users else ""
     for one in site.outages:
-        text += f'[[closed]]\nkind = "{"down" if one.down else "drain"}"\nnodes = "{",".join(f"n{n}" for n in sorted(one.nodes))}"\n'
-        text += f"from = {ORIGIN + one.begin_s}\nuntil = {ORIGIN + one.end_s}\nrequeue = {'true' if one.again else 'false'}\n"
+        text += (
+            f'[[closed]]\nkind = "{"down" if one.down else "drain"}"\nnodes = '
+            f'"{",".join(f"n{n}" for n in sorted(one.nodes))}"\n'
+        )
+        text += (
+            f"from = {ORIGIN + one.begin_s}\nuntil = {ORIGIN + one.end_s}\nrequeue = "
+            f"{'true' if one.again else 'false'}\n"
+        )
     kind = "backfill" if site.backfills else "builtin"
-    settings = f"bf_interval=1,bf_resolution=1,sched_interval=1,batch_sched_delay=0,bf_max_job_array_resv={site.array_plans}"
+    settings = (
+        f"bf_interval=1,bf_resolution=1,sched_interval=1,batch_sched_delay=0,bf_max_job_array_resv={site.array_plans}"
+    )
     settings += f",requeue_delay={AGAIN_S - 1}"
     told = site.yields
-    settings += f",bf_yield_interval={told.work},bf_yield_sleep={told.sleep},bf_max_time={told.most // SECOND}" if told.test else ""
+    settings += (
+        f",bf_yield_interval={told.work},bf_yield_sleep={told.sleep},bf_max_time={told.most // SECOND}"
+        if told.test
+        else ""
+    )
     settings += ",bf_continue" * told.goes_on
     counted = "CR_CPU_Memory" if site.by_memory else "CR_CPU"
     counted += ",CR_LLN" if len(site.loaded) == len(site.parts) else ""
-    text += f'[slurm]\nSelectTypeParameters = "{counted}"\nSchedulerType = "sched/{kind}"\nSchedulerParameters = "{settings}"\n'
+    text += (
+        f'[slurm]\nSelectTypeParameters = "{counted}"\nSchedulerType = "sched/{kind}"\nSchedulerParameters = '
+        f'"{settings}"\n'
+    )
     if site.weights:
         text += _weights(site.weights)
     tres = {"cpu": site.most_cpus, "gpu": site.most_gpus}
     if site.accounts:
         tres = {kind: most for kind, most in tres.items() if most < NO_END}
     many = f"max_jobs_per_user = {site.most_jobs}, " if not site.accounts or site.most_jobs < NO_LIMIT else ""
-    text += f"[qos]\nnormal = {{priority = {site.weights.ranks['normal'] if site.weights else 1}, {many}grp_tres = {_table(tres)}}}\n"
+    text += (
+        f"[qos]\nnormal = {{priority = {site.weights.ranks['normal'] if site.weights else 1}, {many}grp_tres = "
+        f"{_table(tres)}}}\n"
+    )
     text += f"high = {{priority = {site.weights.ranks['high']}}}\n" if site.weights else ""
     return text + _accounts(site)
 
@@ -60,7 +87,10 @@ def text_of(site: Site) -> str:
 def _weights(told: Weights) -> str:
     names = {"Age": told.age, "JobSize": told.size, "Partition": told.part, "QOS": told.qos, "Fairshare": told.fair}
     text = "".join(f"PriorityWeight{name} = {value}\n" for name, value in names.items())
-    text += 'PriorityType = "priority/multifactor"\nAccountingStorageType = "accounting_storage/slurmdbd"\nPriorityCalcPeriod = "1"\n'
+    text += (
+        'PriorityType = "priority/multifactor"\nAccountingStorageType = '
+        '"accounting_storage/slurmdbd"\nPriorityCalcPeriod = "1"\n'
+    )
     text += f'PriorityMaxAge = "00:{told.max_age_s // 60:02}:00"\nPriorityDecayHalfLife = "{told.half_life_s // 60}"\n'
     text += f'PriorityFavorSmall = "{"YES" if told.favor_small else "NO"}"\n'
     return text + 'PriorityFlags = "SMALL_RELATIVE_TO_TIME"\n' * told.by_time
@@ -84,7 +114,8 @@ def _accounts(site: Site) -> str:
     text = "[accounts]\n" * bool(site.accounts)
     for name, one in site.accounts.items():
         users = ", ".join(
-            f"{user} = {{{', '.join([f'shares = {one.user_shares.get(user, 1)}', *said(own)])}}}" for user, own in one.users.items()
+            f"{user} = {{{', '.join([f'shares = {one.user_shares.get(user, 1)}', *said(own)])}}}"
+            for user, own in one.users.items()
         )
         entries = [f"shares = {one.shares}"] * (name != ROOT)
         entries += [f'parent = "{one.parent}"'] * (one.parent not in (None, ROOT)) + said(one.own)

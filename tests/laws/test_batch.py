@@ -63,7 +63,9 @@ def test_one_row_of_the_table_for_each_simulation() -> None:
     """The addresses of a batch lie one simulation apart, and growing a table of one simulation moves all rows."""
     workloads = days(3)
     chosen = pair(workloads[0], "easy", "never", OPTIONS)
-    simulation = Simulation(workloads, escala.Platform.uniform(4, 4), [pair(w, "easy", "never", OPTIONS).plan for w in workloads], OPTIONS)
+    simulation = Simulation(
+        workloads, escala.Platform.uniform(4, 4), [pair(w, "easy", "never", OPTIONS).plan for w in workloads], OPTIONS
+    )
     assert chosen.plan.queueing == codes.EASY
     steps = np.diff(simulation.table, axis=0)
     strides = {WORLD.at[name]: array.strides[0] for name, array in simulation.world._asdict().items()}

@@ -1,5 +1,5 @@
-"""Who knows the future? Two worlds are the same until some instant and differ after it: an honest policy does the same in both until
-then. Every registered policy is tried, and what `escala.foresight` says of it must be what is found."""
+"""Who knows the future? Two worlds are the same until some instant and differ after it: an honest policy does the same
+in both until then. Every registered policy is tried, and what `escala.foresight` says of it must be what is found."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def _world(seed: int) -> dict[str, np.ndarray]:
     return {"submit_s": submit, "runtime_s": runtime, "walltime_s": walltime, "cores": cores, "user": user}
 
 
-def _otherwise(world: dict[str, np.ndarray], finish_s: np.ndarray, start_s: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+def _otherwise(
+    world: dict[str, np.ndarray], finish_s: np.ndarray, start_s: np.ndarray, seed: int
+) -> dict[str, np.ndarray]:
     """The same until NOW_S: other jobs come after it, and those that have not ended by then take another time."""
     draw, other = np.random.default_rng([seed, 1]), {name: values.copy() for name, values in world.items()}
     coming = np.flatnonzero(world["submit_s"] > NOW_S)
@@ -39,14 +41,18 @@ def _otherwise(world: dict[str, np.ndarray], finish_s: np.ndarray, start_s: np.n
     other["submit_s"][coming] = np.sort(np.ceil(NOW_S + draw.exponential(300.0, len(coming)).cumsum()))
     going = np.flatnonzero((world["submit_s"] <= NOW_S) & ~(finish_s <= NOW_S))
     ran = np.where(start_s[going] < NOW_S, NOW_S - start_s[going], 0.0)
-    other["runtime_s"][going] = np.floor(ran + draw.uniform(0.05, 0.95, len(going)) * (world["walltime_s"][going] - ran)) + 1.0
+    other["runtime_s"][going] = (
+        np.floor(ran + draw.uniform(0.05, 0.95, len(going)) * (world["walltime_s"][going] - ran)) + 1.0
+    )
     return other
 
 
 def _past(result: Any) -> tuple[list[Any], list[Any]]:
     """What happened until NOW_S: starts of jobs, and states of nodes."""
     nodes = result.nodes.filter(pl.col("from_s") < NOW_S).with_columns(pl.col("to_s").clip(upper_bound=NOW_S))
-    return result.jobs.filter(pl.col("start_s") < NOW_S).select("job_id", "start_s", "nodes").rows(), nodes.sort("node", "from_s").rows()
+    return result.jobs.filter(pl.col("start_s") < NOW_S).select("job_id", "start_s", "nodes").rows(), nodes.sort(
+        "node", "from_s"
+    ).rows()
 
 
 def _depends_on_the_future(scheduler: Any, shutdown: Any, **options: Any) -> bool:
@@ -60,10 +66,16 @@ def _depends_on_the_future(scheduler: Any, shutdown: Any, **options: Any) -> boo
     return False
 
 
-QUEUES = ("easy:queue=saf:backfill=sjf:guard=600", "easy:queue=wfp3:backfill=xfactor", *(f"easy:queue={name}" for name in NAMES))
+QUEUES = (
+    "easy:queue=saf:backfill=sjf:guard=600",
+    "easy:queue=wfp3:backfill=xfactor",
+    *(f"easy:queue={name}" for name in NAMES),
+)
 
 
-@pytest.mark.parametrize("scheduler", [*escala.policies.SCHEDULERS, *QUEUES, pytest.param("rollout:2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "scheduler", [*escala.policies.SCHEDULERS, *QUEUES, pytest.param("rollout:2", marks=pytest.mark.slow)]
+)
 def test_schedulers_are_honest(scheduler: str) -> None:
     assert known_to(scheduler, "never") == ""
     assert not _depends_on_the_future(scheduler, "never")
@@ -75,10 +87,14 @@ def test_a_shutdown_policy_is_called_clairvoyant_if_it_depends_on_the_future(shu
 
 
 def test_known_runtimes_are_the_future() -> None:
-    assert _depends_on_the_future("sjf", "never", estimate="runtime") and known_to("sjf", "never", "runtime") == "runtimes"
+    assert (
+        _depends_on_the_future("sjf", "never", estimate="runtime") and known_to("sjf", "never", "runtime") == "runtimes"
+    )
 
 
-@pytest.mark.parametrize("scheduler", ["easy", "easy-saf", "easy:queue=sjf", "easy:queue=xfactor", "conservative", "sjf", "tetris"])
+@pytest.mark.parametrize(
+    "scheduler", ["easy", "easy-saf", "easy:queue=sjf", "easy:queue=xfactor", "conservative", "sjf", "tetris"]
+)
 @pytest.mark.parametrize("which", ["estimate", "order_estimate"])
 def test_predictions_know_only_what_has_ended(scheduler: str, which: str) -> None:
     assert known_to(scheduler, "never", "last2") == ""

@@ -1,4 +1,5 @@
-"""EASY starts the oldest waiting job by its promise: a law of the worlds in which jobs take cores of nodes that stay on."""
+"""EASY starts the oldest waiting job by its promise: a law of the worlds in which jobs take cores of nodes that stay
+on."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ def world(number: int, scheduler: str) -> Case:
         job.update({"single_node": False} | {name: 0 for name in job if name.startswith("demand_")})
         job["cores"] = min(job["cores"], sum(case.platform["cores"]))
     kept = {key: case.options[key] for key in ("plan_margin_s", "estimate", "until_s") if key in case.options}
-    if kept.get("estimate") not in (None, "walltime", "runtime"):  # a job that may outlive its estimate keeps no promise
+    # a job that may outlive its estimate keeps no promise
+    if kept.get("estimate") not in (None, "walltime", "runtime"):
         del kept["estimate"]
     return Case({**case.platform, "resources": {}}, case.jobs, {**kept, "scheduler": scheduler, "shutdown": "never"})
 
@@ -31,7 +33,9 @@ def judged(case: Case, jobs: pl.DataFrame) -> Promises:
 
 
 def by_oracle(case: Case) -> pl.DataFrame:
-    return pl.DataFrame(run_oracle(case).jobs, infer_schema_length=None).with_columns(pl.col("start_s", "finish_s").cast(pl.Float64))
+    return pl.DataFrame(run_oracle(case).jobs, infer_schema_length=None).with_columns(
+        pl.col("start_s", "finish_s").cast(pl.Float64)
+    )
 
 
 @pytest.mark.parametrize("scheduler", ["easy", "fcfs"])

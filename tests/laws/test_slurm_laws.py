@@ -1,4 +1,5 @@
-"""Laws of Slurm's rules on random sites and jobs: no kind is over-used on any node, no job is outside its partition or its limits."""
+"""Laws of Slurm's rules on random sites and jobs: no kind is over-used on any node, no job is outside its partition or
+its limits."""
 
 from __future__ import annotations
 
@@ -20,16 +21,27 @@ WORLDS = 60
 
 
 def world(seed: int, folder: Path, n: int = 40) -> tuple[Any, escala.Workload]:
-    """A site of a few nodes with overlapping partitions, and n jobs of all shapes, four a minute; those that can never run are dropped."""
+    """A site of a few nodes with overlapping partitions, and n jobs of all shapes, four a minute; those that can never
+    run are dropped."""
     draw = np.random.default_rng([seed, 41])
     groups = [
-        f"NodeName=a[1-{draw.integers(1, 5)}] CPUs={draw.integers(1, 9)} RealMemory={draw.integers(2, 9) * 1000} Features=x Weight=2",
-        f"NodeName=b[1-{draw.integers(1, 5)}] CPUs={draw.integers(1, 17)} RealMemory=16000 Gres=gpu:k:{draw.integers(1, 5)} Features=x,y",
+        f"NodeName=a[1-{draw.integers(1, 5)}] CPUs={draw.integers(1, 9)} RealMemory={draw.integers(2, 9) * 1000} "
+        "Features=x Weight=2",
+        f"NodeName=b[1-{draw.integers(1, 5)}] CPUs={draw.integers(1, 17)} RealMemory=16000 "
+        f"Gres=gpu:k:{draw.integers(1, 5)} Features=x,y",
     ]
     takes = draw.choice(["CR_CPU", "CR_CPU_Memory", "CR_Core_Memory", "CR_CPU,CR_LLN"])
     memory = f"DefMemPerCPU={draw.integers(1, 6) * 100}" if "Memory" in takes else ""
-    parameters = [f"bf_interval={draw.integers(1, 40)}", f"bf_resolution={draw.integers(1, 61)}", f"sched_interval={draw.integers(2, 70)}"]
-    parameters += list(draw.choice(["bf_busy_nodes", "bf_max_job_user=2", "bf_max_job_part=3", "bf_window_linear=30"], 2, replace=False))
+    parameters = [
+        f"bf_interval={draw.integers(1, 40)}",
+        f"bf_resolution={draw.integers(1, 61)}",
+        f"sched_interval={draw.integers(2, 70)}",
+    ]
+    parameters += list(
+        draw.choice(
+            ["bf_busy_nodes", "bf_max_job_user=2", "bf_max_job_part=3", "bf_window_linear=30"], 2, replace=False
+        )
+    )
     path = folder / f"{seed}.conf"
     path.write_text(
         "\n".join(
@@ -94,7 +106,11 @@ def test_nothing_is_over_used_and_limits_hold(tmp_path: Path, seed: int) -> None
             assert run.allocated.cpus[at].sum() >= shape[t.MIN_CORES]
         assert (run.allocated.gpus[at].sum(axis=1) >= shape[t.GPUS_NODE]).all()
         moments += [(int(run.jobs.start[j]), 1, int(j)), (int(run.jobs.finish[j]), 0, int(j))]
-    used = {"cpus": np.zeros(site.n_nodes, int), "memory": np.zeros(site.n_nodes, int), "gpus": np.zeros(run.machine.gpus.shape, int)}
+    used = {
+        "cpus": np.zeros(site.n_nodes, int),
+        "memory": np.zeros(site.n_nodes, int),
+        "gpus": np.zeros(run.machine.gpus.shape, int),
+    }
     for _, begins, j in sorted(moments):
         at = np.arange(run.jobs.first[j], run.jobs.last[j])
         for kind in used:

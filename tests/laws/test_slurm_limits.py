@@ -1,4 +1,5 @@
-"""Limits on random worlds, held against a slow ledger of its own: the documented order, and sums over what runs at a moment."""
+"""Limits on random worlds, held against a slow ledger of its own: the documented order, and sums over what runs at a
+moment."""
 
 from __future__ import annotations
 
@@ -142,14 +143,22 @@ class Ledger:
                 ("qos account", "max_{}_per_account", [name, account]),
             ):
                 mine = {"jobs": bounds.get(form.format("jobs"))} | bounds.get(form.format("tres"), {})
-                found += [(whose, kind, most, key) for kind, most in mine.items() if most is not None and (whose, kind) not in seen]
+                found += [
+                    (whose, kind, most, key)
+                    for kind, most in mine.items()
+                    if most is not None and (whose, kind) not in seen
+                ]
                 seen |= {(whose, kind) for kind, most in mine.items() if most is not None}
         own = self.site.accounts[account].get("user_limits", {}).get(user, {})
         levels = [("user", own, [account, user])]
         levels += [("account", self.site.accounts[name].get("limits", {}), [name]) for name in self.chain(account)]
         for whose, bounds, key in levels:
             mine = {"jobs": bounds.get("grp_jobs")} | bounds.get("grp_tres", {})
-            found += [(whose, kind, most, key) for kind, most in mine.items() if most is not None and ("qos", kind) not in seen]
+            found += [
+                (whose, kind, most, key)
+                for kind, most in mine.items()
+                if most is not None and ("qos", kind) not in seen
+            ]
         each = [bounds["max_jobs"] for _, bounds, _ in levels if "max_jobs" in bounds][:1]
         if each and ("qos user", "jobs") not in seen and ("qos account", "jobs") not in seen:
             found.append(("user", "jobs", each[0], [account, user]))
@@ -172,7 +181,9 @@ class Ledger:
         for whose, kind, most, key in self.wanted(j):
             members = self.members(running, whose, key)
             others = set().union(*(self.held(k)["node"] for k in members if k != j))
-            if (kind == "node" and self.held(j)["node"] <= others) or (kind == "gpu:k" and self.jobs["gpu_kind"][j] is None):
+            if (kind == "node" and self.held(j)["node"] <= others) or (
+                kind == "gpu:k" and self.jobs["gpu_kind"][j] is None
+            ):
                 continue  # it adds no node; and a limit of a kind holds for those that ask for the kind, as in Slurm
             least = min(least, most - self.total(members, kind))
         return least
@@ -180,9 +191,11 @@ class Ledger:
 
 @pytest.mark.parametrize("seed", range(WORLDS))
 def test_no_limit_is_ever_exceeded(tmp_path: Path, seed: int) -> None:
-    """At each start, all limits of the job that starts hold for the sums over what runs then; every job runs, is refused, or can never.
+    """At each start, all limits of the job that starts hold for the sums over what runs then; every job runs, is
+    refused, or can never.
 
-    Of jobs that start at one moment the order is not known; there must be one: a job that can be the last is taken away, and so on.
+    Of jobs that start at one moment the order is not known; there must be one: a job that can be the last is taken
+    away, and so on.
     """
     site, jobs = world(seed, tmp_path)
     settings = settings_of(site)
@@ -194,7 +207,9 @@ def test_no_limit_is_ever_exceeded(tmp_path: Path, seed: int) -> None:
     assert (run.limits.on_node == 0).all()
     waiting = (run.jobs.state == t.WAITING).sum()
     assert waiting + len(ended) + (run.jobs.state == t.NEVER).sum() == len(jobs)
-    assert waiting == 0 or "node" in str(site.spec()), "only a limit of nodes can be met by none of the nodes that are chosen"
+    assert waiting == 0 or "node" in str(site.spec()), (
+        "only a limit of nodes can be met by none of the nodes that are chosen"
+    )
     reached = 0
     for now in np.unique(run.jobs.start[ended]):
         running = [k for k in ended if run.jobs.start[k] <= now < run.jobs.finish[k]]
@@ -218,7 +233,14 @@ def test_the_counts_are_the_sums_over_what_runs(tmp_path: Path, seed: int) -> No
     asked = Asking(jobs, site, settings).asked()
     run = arrays_of(jobs, site, settings, asked)
     ledger = Ledger(site, jobs, run)
-    names = {"jobs": t.USED_JOBS, "cpu": t.USED_CPUS, "mem": t.USED_MEMORY, "node": t.USED_NODES, "gpu": t.USED_GPUS, "gpu:k": t.USED_KINDS}
+    names = {
+        "jobs": t.USED_JOBS,
+        "cpu": t.USED_CPUS,
+        "mem": t.USED_MEMORY,
+        "node": t.USED_NODES,
+        "gpu": t.USED_GPUS,
+        "gpu:k": t.USED_KINDS,
+    }
     linked = sorted({row for kept in asked.bounded.classes.values() for row, limits in kept.links.items() if limits})
     number = {row: k for k, row in enumerate(linked)}
     for until in range(50, 2000, 130):
@@ -227,7 +249,9 @@ def test_the_counts_are_the_sums_over_what_runs(tmp_path: Path, seed: int) -> No
         for key, row in asked.bounded.rows.items():
             if row not in number:
                 continue
-            whose = {"association": "user" if len(key) == 3 else "account"}.get(key[0], "qos" if key[0] == "qos" else f"qos {key[0]}")
+            whose = {"association": "user" if len(key) == 3 else "account"}.get(
+                key[0], "qos" if key[0] == "qos" else f"qos {key[0]}"
+            )
             members = ledger.members(running, whose, list(key[1:]))
             for kind, column in names.items():
                 if kind != "node" or run.limits.place[number[row]] >= 0:

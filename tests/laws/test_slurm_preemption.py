@@ -1,4 +1,5 @@
-"""Preemption on random worlds: an independent simulator gives the same starts, and with all of Slurm's rules nothing is over-used."""
+"""Preemption on random worlds: an independent simulator gives the same starts, and with all of Slurm's rules nothing is
+over-used."""
 
 from __future__ import annotations
 
@@ -27,11 +28,17 @@ def drawn(seed: int) -> tuple[str, slow.Site, list[slow.Job], list[int]]:
     """A site.toml, the same site for the slow simulator, its jobs, and their limits in s."""
     draw = np.random.default_rng([seed, 28])
     by_qos, nodes = bool(draw.random() < 0.6), int(draw.integers(2, 9))
-    sets = {name: set(range(nodes)) if draw.random() < 0.5 else set(range(int(draw.integers(0, nodes - 1)), nodes)) for name in NAMES}
+    sets = {
+        name: set(range(nodes)) if draw.random() < 0.5 else set(range(int(draw.integers(0, nodes - 1)), nodes))
+        for name in NAMES
+    }
     tiers = [1, 2, 3] if not by_qos or draw.random() < 0.3 else [1, 1, 1]
     modes = [str(one) for one in draw.choice(["requeue", "cancel", "off"], 3, p=[0.6, 0.3, 0.1])]
     words = [str(one) for one in draw.choice(["", "priority", "within"], 3, p=[0.7, 0.15, 0.15])]
-    grace, exempt = draw.choice([0, 20, 70], 3, p=[0.6, 0.2, 0.2]).tolist(), draw.choice([0, 40], 3, p=[0.7, 0.3]).tolist()
+    grace, exempt = (
+        draw.choice([0, 20, 70], 3, p=[0.6, 0.2, 0.2]).tolist(),
+        draw.choice([0, 40], 3, p=[0.7, 0.3]).tolist(),
+    )
     below = [set(), {"low"} if draw.random() < 0.8 else set(), {one for one in ("low", "mid") if draw.random() < 0.8}]
     youngest, strict, reorder = bool(draw.random() < 0.3), bool(draw.random() < 0.3), int(draw.integers(0, 4))
     delay = int(draw.choice([120, 7]))
@@ -80,7 +87,16 @@ PreemptParameters = "reorder_count={reorder}{flags}"
     for row in range(24):
         part, qos = (str(one) for one in draw.choice(NAMES, 2, p=[0.5, 0.3, 0.2]))
         run = int(draw.integers(1, 150))
-        jobs.append(slow.Job(row, int(at[row]) * slow.SECOND, run * slow.SECOND, int(draw.integers(1, len(sets[part]) + 1)), part, qos))
+        jobs.append(
+            slow.Job(
+                row,
+                int(at[row]) * slow.SECOND,
+                run * slow.SECOND,
+                int(draw.integers(1, len(sets[part]) + 1)),
+                part,
+                qos,
+            )
+        )
         limits.append(60 * int(draw.integers(run // 60 + 1, 6)))
     return text, site, jobs, limits
 
@@ -175,7 +191,8 @@ high = {priority = 9, preempt = ["low"], max_jobs_per_user = 3}
 @pytest.mark.parametrize("mode", ["requeue", "cancel"])
 @pytest.mark.parametrize("worlds", [6, pytest.param(12, marks=pytest.mark.long)])
 def test_nothing_is_over_used_at_any_moment(tmp_path: Path, kind: str, mode: str, worlds: int) -> None:
-    """Backfill, shapes, memory, GPUs, limits, an outage: what runs at a moment fits, and who loses nodes is queued again, or is over."""
+    """Backfill, shapes, memory, GPUs, limits, an outage: what runs at a moment fits, and who loses nodes is queued
+    again, or is over."""
     (tmp_path / "site.toml").write_text(SITE.replace("KIND", kind).replace("MODE", mode))
     site = escala.read_site(tmp_path / "site.toml")
     losses = 0
@@ -209,7 +226,9 @@ def test_nothing_is_over_used_at_any_moment(tmp_path: Path, kind: str, mode: str
                 for kind_of, total in used.items():
                     np.add.at(total, world.allocated.node[at], getattr(world.allocated, kind_of)[at])
             for kind_of, total in used.items():
-                assert (total == getattr(world.machine, kind_of) - getattr(world.free, kind_of)).all(), "the books hold what runs"
+                assert (total == getattr(world.machine, kind_of) - getattr(world.free, kind_of)).all(), (
+                    "the books hold what runs"
+                )
                 assert (getattr(world.free, kind_of) >= 0).all(), (seed, until, kind_of)
             lost = np.flatnonzero(world.jobs.lost > last_lost)
             losses += lost.size

@@ -45,8 +45,14 @@ STEPS = [4, 10, 10, 5, 10, 5, 5, 16, 16, 16, 16, 10, 16]
 QUICK = [(seed, sort) for k, sort in enumerate(SORTS) for seed in range(k, WORLDS, STEPS[k])]
 QUICK += [(764, "gpus"), (1049, "gpus")]  # exclusive jobs that no nodes would ever do for count by what they ask
 QUICK += [(346, "gpus"), (531, "gpus")]  # ... and by all nodes of the partition where too few are idle
-QUICK += [(102, "multifactor"), (199, "multifactor")]  # jobs that start long after all others, when age or use has changed who is first
-TREE: list[tuple[str, str | None, list[str]]] = [(ROOT, None, []), ("a", ROOT, ["ann"]), ("b", "a", ["ann", "bob"]), ("c", ROOT, ["cy"])]
+# jobs that start long after all others, when age or use has changed who is first
+QUICK += [(102, "multifactor"), (199, "multifactor")]
+TREE: list[tuple[str, str | None, list[str]]] = [
+    (ROOT, None, []),
+    ("a", ROOT, ["ann"]),
+    ("b", "a", ["ann", "bob"]),
+    ("c", ROOT, ["cy"]),
+]
 LEAST = {
     "plain": {"inside": 20, "cut": 1, "begun late": 30, "followers": 60, "tasks": 60, "backfilled": 50, "done": 300},
     "exclusive": {"backfilled": 20, "done": 50, "uneven": 5, "alone": 10},
@@ -88,7 +94,9 @@ def drawn(seed: int, sort: str = "plain") -> tuple[str, Site, list[Job]]:
         for one in site.shapes:
             one.weight = int(more.integers(1, 4)) if sort == "weights" or more.random() < 0.3 else 1
         if sort == "lln":
-            site.loaded = set(parts) if more.random() < 0.4 else {name for name in parts if more.random() < 0.6} or {"all"}
+            site.loaded = (
+                set(parts) if more.random() < 0.4 else {name for name in parts if more.random() < 0.6} or {"all"}
+            )
     elif sort == "accounts":
         _share(more, site, jobs, str(more.choice(["cores", "memory", "exclusive", "gpus"])))
         _limit(more, site, jobs)
@@ -122,13 +130,19 @@ def _flag(draw: Any, site: Site, jobs: list[Job], some: Callable[[float], set[in
         room = min(len(slow.Replay(site, []).suited((job, part, job.inside))) for part in job.parts)
         if job.ask is None:
             job.nodes = max(min(job.nodes, room), 1)
-        job.minutes = [(row, int(draw.integers(1, 4))) for row, kind in job.waits_for if kind == "after" and draw.random() < 0.7]
-        job.waits_for = [one for one in job.waits_for if one[1] != "after" or one[0] not in {row for row, _ in job.minutes}]
+        job.minutes = [
+            (row, int(draw.integers(1, 4))) for row, kind in job.waits_for if kind == "after" and draw.random() < 0.7
+        ]
+        job.waits_for = [
+            one for one in job.waits_for if one[1] != "after" or one[0] not in {row for row, _ in job.minutes}
+        ]
 
 
 def _outage(draw: Any, nodes: set[int]) -> Outage:
     begin = int(draw.integers(0, 600))
-    return Outage(nodes, begin, begin + int(draw.integers(10, 200)), bool(draw.random() < 0.7), bool(draw.random() < 0.7))
+    return Outage(
+        nodes, begin, begin + int(draw.integers(10, 200)), bool(draw.random() < 0.7), bool(draw.random() < 0.7)
+    )
 
 
 def _limit(draw: Any, site: Site, jobs: list[Job]) -> None:
@@ -152,8 +166,8 @@ def _limit(draw: Any, site: Site, jobs: list[Job]) -> None:
 
     def bounds() -> Bounds:
         return Bounds(
-            maybe(0.2, 1, 5), maybe(0.1, 4, 12), some(0.3), maybe(0.2, 1, 4), maybe(0.1, 4, 9), some(0.5) if draw.random() < 0.3 else {},
-            60 * n if (n := maybe(0.1, 3, 6)) else None,
+            maybe(0.2, 1, 5), maybe(0.1, 4, 12), some(0.3), maybe(0.2, 1, 4), maybe(0.1, 4, 9),
+            some(0.5) if draw.random() < 0.3 else {}, 60 * n if (n := maybe(0.1, 3, 6)) else None,
         )  # fmt: skip
 
     for name, parent, users in TREE:
@@ -171,7 +185,8 @@ def _rank(draw: Any, site: Site, jobs: list[Job]) -> None:
         return int(draw.integers(1, 3000)) if draw.random() < share else 0
 
     site.weights = Weights(
-        weight(), weight(), weight(), weight(), weight(0.8), int(draw.choice([60, 300, 900])), int(draw.choice([0, 240, 3600])),
+        weight(), weight(), weight(), weight(), weight(0.8), int(draw.choice([60, 300, 900])),
+        int(draw.choice([0, 240, 3600])),
         bool(draw.random() < 0.4), bool(draw.random() < 0.3), {name: int(draw.integers(0, 4)) for name in site.parts},
         {"normal": int(draw.integers(0, 4)), "high": int(draw.integers(0, 6))},
     )  # fmt: skip
@@ -181,7 +196,9 @@ def _rank(draw: Any, site: Site, jobs: list[Job]) -> None:
         site.weights.ranks["normal"] = 1
     for name, parent, users in TREE:
         shares = {user: int(draw.choice([0, 1, 1, 2, 3])) for user in users}
-        site.accounts[name] = Account(parent, Bounds(), {user: Bounds() for user in users}, int(draw.integers(1, 4)), shares)
+        site.accounts[name] = Account(
+            parent, Bounds(), {user: Bounds() for user in users}, int(draw.integers(1, 4)), shares
+        )
     for job in jobs:
         job.priority, job.qos, job.nice = None, str(draw.choice(["normal", "high"])), int(draw.choice([0, 0, 100, -50]))
         named = [name for name, one in site.accounts.items() if job.user in one.users]
@@ -208,7 +225,11 @@ def _share(draw: Any, site: Site, jobs: list[Job], sort: str) -> None:
 
 
 def _ask(draw: Any, site: Site, job: Job, sort: str) -> Ask:
-    form, nodes, per = str(draw.choice(["nodes", "tasks", "both", "on node"])), job.nodes, int(draw.choice([1, 1, 2, 3]))
+    form, nodes, per = (
+        str(draw.choice(["nodes", "tasks", "both", "on node"])),
+        job.nodes,
+        int(draw.choice([1, 1, 2, 3])),
+    )
     tasks = int(draw.integers(1, 9)) if form == "tasks" else nodes + int(draw.integers(0, 5)) * (form == "both")
     on_node = int(draw.integers(1, 4)) if form == "on node" else 0
     core, node = int(draw.integers(1, 15)) * 100, int(draw.integers(1, 60)) * 100
@@ -221,8 +242,8 @@ def _ask(draw: Any, site: Site, job: Job, sort: str) -> Ask:
         how, many = "node" if exclusive or draw.random() < 0.5 else "task", int(draw.choice([1, 1, 2, 3]))
         kind = int(draw.integers(len(site.shapes[0].gpus))) if draw.random() < 0.4 else None
     return Ask(
-        None if form == "tasks" else nodes, tasks, one, on_node, core * (memory == "core"), node * (memory == "node"), exclusive,
-        many * (how == "node"), many * (how == "task"), kind,
+        None if form == "tasks" else nodes, tasks, one, on_node, core * (memory == "core"), node * (memory == "node"),
+        exclusive, many * (how == "node"), many * (how == "task"), kind,
     )  # fmt: skip
 
 
@@ -231,7 +252,11 @@ def _fits(site: Site, job: Job, ask: Ask) -> bool:
     for part in job.parts:
         wanted = slow.Replay(site, []).suited((job, part, job.inside))
         given = choose(ask, site.shapes, site.shapes, wanted, site.by_memory) if wanted else []
-        if not given or sum(one.cpus for one in given) > site.most_cpus or sum(sum(one.gpus) for one in given) > site.most_gpus:
+        if (
+            not given
+            or sum(one.cpus for one in given) > site.most_cpus
+            or sum(sum(one.gpus) for one in given) > site.most_gpus
+        ):
             return False
     return True
 
@@ -239,7 +264,14 @@ def _fits(site: Site, job: Job, ask: Ask) -> bool:
 def _job(draw: Any, site: Site, row: int, at: int) -> Job:
     parts = [str(one) for one in draw.permutation(list(site.parts))[: int(draw.choice([1, 1, 2]))]]
     job = Job(
-        row, at * SECOND, int(draw.integers(1, 150)) * SECOND, 1, 0, parts, int(draw.integers(1, 5)), str(draw.choice(["ann", "bob", "cy"]))
+        row,
+        at * SECOND,
+        int(draw.integers(1, 150)) * SECOND,
+        1,
+        0,
+        parts,
+        int(draw.integers(1, 5)),
+        str(draw.choice(["ann", "bob", "cy"])),
     )
     job.limit_s = 60 * int(draw.integers(job.run // SECOND // 60 + 1, 6))
     job.feature = "fast" if draw.random() < 0.2 else None
@@ -262,7 +294,8 @@ def same(tmp_path: Path, seed: int, sort: str = "plain") -> dict[str, int]:
     place = escala.read_site(tmp_path / "site.toml")
     work = escala.Workload.from_jobs(columns_of(site, jobs), origin_s=float(ORIGIN))
     settings = changed(
-        settings_of(place), f"slurm:started=-2.5:tick=0.4:tick_every=1:phase=0.7:drift=0:bf_test={site.yields.test / SECOND}"
+        settings_of(place),
+        f"slurm:started=-2.5:tick=0.4:tick_every=1:phase=0.7:drift=0:bf_test={site.yields.test / SECOND}",
     )
     asked = Asking(work, place, settings).asked()
     slow_run = slow.Replay(site, jobs)
@@ -299,7 +332,8 @@ def same(tmp_path: Path, seed: int, sort: str = "plain") -> dict[str, int]:
 
 @pytest.mark.parametrize("sort", SORTS)
 def test_the_slow_simulator_gives_the_same(tmp_path: Path, sort: str) -> None:
-    """In worlds that are full of what may happen. Since jobs over a limit close no partition, backfill has less to do."""
+    """In worlds that are full of what may happen. Since jobs over a limit close no partition, backfill has less to
+    do."""
     counts = [same(tmp_path, seed, of) for seed, of in QUICK if of == sort]
     found = {name: sum(one[name] for one in counts) for name in counts[0]}
     assert all(found[name] >= few for name, few in LEAST.get(sort, {}).items()), found

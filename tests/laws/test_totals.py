@@ -1,4 +1,5 @@
-"""Joules by state, as the kernel counts them, are the sums over the nodes' lives, to the last digits: nothing counts before
+"""Joules by state, as the kernel counts them, are the sums over the nodes' lives, to the last digits: nothing counts
+before
 the first submission."""
 
 from __future__ import annotations
@@ -30,4 +31,6 @@ def test_counted_joules_are_those_of_the_nodes(seed: int) -> None:
     assert nodes["computing"] > 0 and nodes["switching_on"] > 0
     alone = escala.simulate(log, "4x4:grid5000", "easy", "timeout:5", record=False).summary()
     recorded = int(result.power["transitions"].sum())
-    assert alone["transitions"] == counted["transitions"] == recorded > 0, "switches counted by the kernel are those that were recorded"
+    assert alone["transitions"] == counted["transitions"] == recorded > 0, (
+        "switches counted by the kernel are those that were recorded"
+    )

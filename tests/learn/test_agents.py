@@ -58,7 +58,9 @@ def test_training_twice_with_one_seed_gives_equal_weights_and_another_seed_other
 
 
 @pytest.mark.parametrize("algorithm", ["maskable-ppo", "a2c"])
-def test_training_leaves_nothing_in_the_temporary_folder(algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_leaves_nothing_in_the_temporary_folder(
+    algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     small(OFF, algorithm=algorithm, steps=256)
     assert list(tmp_path.iterdir()) == []
@@ -79,7 +81,9 @@ KILLED: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", KILLED)
-def test_a_killed_and_resumed_training_equals_an_uninterrupted_one(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_and_resumed_training_equals_an_uninterrupted_one(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(checkpoint, "EVERY_S", 0.0)
     env_id, how = KILLED[case]
     whole = small(env_id, **how)
@@ -138,7 +142,11 @@ def test_the_printed_networks_are_r3s_and_every_layer_learns(
     seen = torch.rand(8, *agent.manifest["observation_shape"])
     for told, reached, not_reached in (("value", "vf", "pi"), ("choice", "pi", "vf")):
         network.zero_grad()
-        out = network.predict_values(seen) if told == "value" else network.get_distribution(seen).distribution.logits[:, 0]
+        out = (
+            network.predict_values(seen)
+            if told == "value"
+            else network.get_distribution(seen).distribution.logits[:, 0]
+        )
         out.sum().backward()
         assert all(_gradients(network, f"{reached}_features_extractor"))
         assert not any(_gradients(network, f"{not_reached}_features_extractor"))
@@ -147,7 +155,9 @@ def test_the_printed_networks_are_r3s_and_every_layer_learns(
 
 
 @pytest.mark.parametrize(("env_id", "options"), [(SCHEDULING, {}), (OFF, {"action": "wake"})])
-def test_the_printed_networks_take_no_masked_action(env_id: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_printed_networks_take_no_masked_action(
+    env_id: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In training and after it, whatever they prefer. (The action `count` masks none, so the LSTM plays `wake`.)"""
     plain = BatchVectorEnv.step
     masked, taken = [], []
@@ -189,7 +199,9 @@ def test_resuming_something_else_is_refused(tmp_path: Path, monkeypatch: pytest.
         small(OFF, out=tmp_path / "other", resume=True)
 
 
-def test_a_kill_among_the_files_of_the_agent_leaves_it_or_a_training_to_go_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_among_the_files_of_the_agent_leaves_it_or_a_training_to_go_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A training that is too short for a checkpoint while it learns."""
 
     def killed(*_: Any) -> None:
@@ -228,7 +240,9 @@ def test_a_saved_agent_is_the_same_agent(tmp_path: Path) -> None:
         *({k: v for k, v in manifest.items() if k != name} for name in ("kind", "actions", "network", "env_options")),
     ):
         (tmp_path / "agent" / "manifest.json").write_text(json.dumps(content))
-        with pytest.raises(escala.EscalaError, match=r"not the manifest of an agent|not a whole description of a network"):
+        with pytest.raises(
+            escala.EscalaError, match=r"not the manifest of an agent|not a whole description of a network"
+        ):
             load_agent(tmp_path / "agent")
     (tmp_path / "agent" / "manifest.json").write_text(json.dumps(manifest))
     (tmp_path / "agent" / "weights.pt").write_bytes(b"broken")
@@ -264,7 +278,9 @@ def rolled(agent: Agent, day: escala.Workload, seed: int | None) -> dict[str, fl
     ],
 )
 @pytest.mark.parametrize("seed", [None, 3])
-def test_a_shutdown_agent_does_in_simulate_what_it_did_in_the_environment(options: dict[str, Any], seed: int | None) -> None:
+def test_a_shutdown_agent_does_in_simulate_what_it_did_in_the_environment(
+    options: dict[str, Any], seed: int | None
+) -> None:
     agent = trained(OFF) if options == {"action": "hold"} else trained(OFF, steps=256, **options)
     limit = {} if options.get("window") == "drain" else {"until_s": DAY_S}
     for day in days()[:1]:
@@ -283,7 +299,9 @@ def test_greedy_actions_serve_every_job_of_an_agent_that_would_rather_wait() -> 
 
 
 @pytest.mark.parametrize(("seed", "options"), [(None, {}), (3, {}), (3, {"confidence": "submitted"})])
-def test_a_scheduling_agent_does_in_simulate_what_it_did_in_the_environment(seed: int | None, options: dict[str, Any]) -> None:
+def test_a_scheduling_agent_does_in_simulate_what_it_did_in_the_environment(
+    seed: int | None, options: dict[str, Any]
+) -> None:
     agent = small(SCHEDULING, steps=256, **options) if options else trained(SCHEDULING)
     for day in days()[:3]:
         policy = agent.policy(sampled=seed is not None, seed=seed or 0)
@@ -303,13 +321,18 @@ def test_an_agent_is_a_policy_by_itself_and_in_tables() -> None:
     result = escala.simulate(days()[0], "orion", scheduler="saf", shutdown=trained(OFF), start_off=True)
     assert result.manifest["shutdown"] == "agent (maskable-ppo)"
     table = evaluate(trained(OFF), days()[:2], "orion", baselines=("timeout:0", "hold:0.25"), runs=2)
-    assert table["policy"].unique(maintain_order=True).to_list() == ["timeout:0", "hold:0.25", "agent", "agent (argmax)"]
+    assert table["policy"].unique(maintain_order=True).to_list() == [
+        "timeout:0",
+        "hold:0.25",
+        "agent",
+        "agent (argmax)",
+    ]
     assert len(table) == 2 * (2 + 2 + 1)
 
 
 def test_an_agent_learns_that_waiting_for_company_saves_energy() -> None:
-    """Pairs of short jobs, the second 4 min after the first ends, with walltimes that allow to wait. Serving both with one boot wastes
-    half as much; the best
+    """Pairs of short jobs, the second 4 min after the first ends, with walltimes that allow to wait. Serving both with
+    one boot wastes half as much; the best
     policy holds. Its known best: every pair on one boot."""
     jobs = [job for k in range(20) for job in ((k * 4000.0, 60.0, 3600.0, 1), (k * 4000.0 + 420.0, 60.0, 3600.0, 1))]
     day = workload(*jobs)

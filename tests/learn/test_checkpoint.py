@@ -30,7 +30,8 @@ class Evil:
 def test_what_is_packed_comes_back_equal() -> None:
     table = np.zeros(3, [(f"a field with a long name {k}", np.int64) for k in range(400)])
     content = {
-        "plain": [1, 2.5, float("inf"), "text", None, True], "tuple": (1, (2, [3])), 3: {"x": np.float32(0.1), "n": np.int64(2**40)},
+        "plain": [1, 2.5, float("inf"), "text", None, True], "tuple": (1, (2, [3])),
+        3: {"x": np.float32(0.1), "n": np.int64(2**40)},
         "tensor": torch.arange(3.0), "step": torch.tensor(7.0), "table": table, "big": 2**127, "nothing": {},
     }  # fmt: skip
     stream = io.BytesIO()

@@ -1,4 +1,5 @@
-"""The learning curve that training keeps: it moves no weight, survives an interruption, and its levels are what the simulator says."""
+"""The learning curve that training keeps: it moves no weight, survives an interruption, and its levels are what the
+simulator says."""
 
 from __future__ import annotations
 
@@ -52,7 +53,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Agent, Path]:
 
 @pytest.mark.parametrize("env_id", [OFF_RESERVATION, SCHEDULING])
 def test_a_curve_moves_no_weight(env_id: str, looking: None, whole: tuple[Agent, Path], tmp_path: Path) -> None:
-    watched, folder = whole if env_id == OFF_RESERVATION else (small(env_id, out=tmp_path / "agent"), tmp_path / "agent")
+    watched, folder = (
+        whole if env_id == OFF_RESERVATION else (small(env_id, out=tmp_path / "agent"), tmp_path / "agent")
+    )
     plain = small(env_id, curve=False)
     assert equal(watched, plain)
     assert plain.curve is None and watched.curve is not None
@@ -99,7 +102,9 @@ def test_a_training_tells_what_it_earned_in_any_environment() -> None:
     agent = train("escala/Slots-v0", steps=8192, num_envs=8, learn=learn, load=0.4, window=20, lists=50)
     points = agent.manifest["returns"]
     steps = [step for step, _ in points]
-    assert steps == sorted(set(steps)) and 20 <= len(steps) <= watch.RETURNS and steps[-1] == agent.manifest["steps_done"]
+    assert (
+        steps == sorted(set(steps)) and 20 <= len(steps) <= watch.RETURNS and steps[-1] == agent.manifest["steps_done"]
+    )
     assert points[-1][1] == agent.manifest["mean_return"]
     assert points[0][1] < np.mean([value for _, value in points[-5:]]) < 0.0, "it learns, and pays for every job"
 
@@ -107,27 +112,39 @@ def test_a_training_tells_what_it_earned_in_any_environment() -> None:
 @pytest.mark.parametrize("window", ["cut", "drain"])
 @pytest.mark.parametrize("action", ["hold", "count", "wake"])
 def test_levels_are_what_the_simulator_says(action: str, window: str) -> None:
-    """With a QoS that nothing violates, the return is the waste of the day in minutes of an idle platform (R3, equation 4.4)."""
+    """With a QoS that nothing violates, the return is the waste of the day in minutes of an idle platform (R3, equation
+    4.4)."""
     batch = OffReservationBatch(len(days()), days(), "orion", action=action, tau=1e9, window=window)
     scale = idle_watts(batch.platform) * 60.0
     limit = {"until_s": 86400.0} if window == "cut" else {}
     told = reference_returns.levels(OFF_RESERVATION, batch)
-    assert list(told) == [*reference_returns.SHUTDOWNS, *(("hold:0.25:uncapped", "hold:0.475:uncapped") if action == "hold" else ())]
+    assert list(told) == [
+        *reference_returns.SHUTDOWNS,
+        *(("hold:0.25:uncapped", "hold:0.475:uncapped") if action == "hold" else ()),
+    ]
     for name, level in told.items():
-        runs = [escala.simulate(day, "orion", scheduler="saf", shutdown=name, start_off=True, **limit).summary() for day in days()]
+        runs = [
+            escala.simulate(day, "orion", scheduler="saf", shutdown=name, start_off=True, **limit).summary()
+            for day in days()
+        ]
         assert level(60.0) == pytest.approx(-np.mean([run["waste_j"] for run in runs]) / scale, rel=1e-9), name
 
 
 def test_levels_count_late_jobs_as_the_agent_s_reward_does() -> None:
-    """A policy of the kernel beneath, and the agent's choices that are the same policy. One job waits for another's nodes, late from 5 min
-    of waiting on, 96 times: from 6 min to the end of the first at 101 min (its node boots for a minute)."""
+    """A policy of the kernel beneath, and the agent's choices that are the same policy. One job waits for another's
+    nodes, late from 5 min of waiting on, 96 times: from 6 min to the end of the first at 101 min (its node boots for a
+    minute)."""
     batch = OffReservationBatch(len(days()), days(), "orion", action="hold", stretch_cost=0.5, qos="all")
     level = reference_returns.levels(OFF_RESERVATION, batch)["timeout:0"](60.0)
-    assert level == pytest.approx(reference_returns.mean_return(batch, reference_returns.always(0, batch.num_envs), 60.0), rel=1e-12)
+    assert level == pytest.approx(
+        reference_returns.mean_return(batch, reference_returns.always(0, batch.num_envs), 60.0), rel=1e-12
+    )
     day = workload((0.0, 6000.0, 6000.0, 2), (60.0, 600.0, 600.0, 2))
     late = OffReservationBatch(1, [day], "2x1:grid5000", action="count", qos="all", normalise="none")
     waste = 2 * 60.0 * 125.0 + 2 * (86400.0 - 60.0 - 6600.0) * 95.0
-    assert reference_returns.levels(OFF_RESERVATION, late)["never"](60.0) == pytest.approx(-waste - 2.0 * 96.0, rel=1e-12)
+    assert reference_returns.levels(OFF_RESERVATION, late)["never"](60.0) == pytest.approx(
+        -waste - 2.0 * 96.0, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("window", ["cut", "drain"])
@@ -137,7 +154,10 @@ def test_levels_of_schedulers_are_what_the_simulator_says(window: str) -> None:
     told = reference_returns.levels(SCHEDULING, batch)
     assert list(told) == ["first-fit", "easy", "saf"]
     for name, level in told.items():
-        runs = [escala.simulate(day, "orion", scheduler=name, shutdown="timeout:300", start_off=True, **limit) for day in days()]
+        runs = [
+            escala.simulate(day, "orion", scheduler=name, shutdown="timeout:300", start_off=True, **limit)
+            for day in days()
+        ]
         sums = [scheduling_return(run, day, batch.platform.n_nodes) for run, day in zip(runs, days(), strict=True)]
         assert level(60.0) == pytest.approx(np.mean(sums), rel=1e-9), name
 
@@ -153,7 +173,13 @@ def test_a_level_that_would_squeeze_the_curve_is_told_in_the_legend() -> None:
     drawn = Training(points, {"timeout:0": -9.0, "timeout:300": -18.0, "off-reservation:2": -360.4, "never": -716336.0})
     axes = learning_curve(drawn).axes[0]
     told = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert told == ["trained", "timeout:0", "timeout:300", "off-reservation:2 (−360, off the scale)", "never (−716 k, off the scale)"]
+    assert told == [
+        "trained",
+        "timeout:0",
+        "timeout:300",
+        "off-reservation:2 (−360, off the scale)",
+        "never (−716 k, off the scale)",
+    ]
     assert axes.get_ylim()[0] > -30.0
     near = learning_curve(Training(points, {"timeout:0": -9.0, "timeout:300": -18.0, "never": -60.0})).axes[0]
     assert near.get_ylim()[0] < -60.0
@@ -181,7 +207,12 @@ def test_the_page_of_an_agent_shows_its_curve(whole: tuple[Agent, Path], tmp_pat
     shutil.copytree(whole[1], tmp_path / "agent")
     report([tmp_path / "agent"])
     page = (tmp_path / "agent" / "report.html").read_text(encoding="utf-8")
-    assert "<h2>Learning curve</h2>" in page and "hold:0.25" in page and "Decisions in training" in page and "The agent" in page
+    assert (
+        "<h2>Learning curve</h2>" in page
+        and "hold:0.25" in page
+        and "Decisions in training" in page
+        and "The agent" in page
+    )
     (tmp_path / "agent" / "curve.csv").write_text("policy,step,value\nagent,one,two\n")
     with pytest.raises(escala.EscalaError, match=r"curve\.csv"):
         report([tmp_path / "agent"])

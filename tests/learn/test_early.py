@@ -36,7 +36,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Agent, Path]:
 def test_the_weights_that_do_best_on_the_validation_days_are_kept(whole: tuple[Agent, Path]) -> None:
     agent, folder = whole
     points = agent.manifest["validation"]
-    assert [step for step, _ in points] == sorted({step for step, _ in points}) and points[-1][0] == agent.manifest["steps_done"]
+    assert [step for step, _ in points] == sorted({step for step, _ in points}) and points[-1][0] == agent.manifest[
+        "steps_done"
+    ]
     assert 4 <= len(points) <= LOOKS + 1
     batch = OffReservationBatch(2, days()[3:5], "orion", **agent.env_options)
     random = np.random.default_rng(0)
@@ -52,7 +54,9 @@ def test_looking_moves_no_weight(env_id: str, monkeypatch: pytest.MonkeyPatch) -
     assert equal(small(env_id), plain)
 
 
-def test_a_resumed_training_keeps_what_it_saw(whole: tuple[Agent, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resumed_training_keeps_what_it_saw(
+    whole: tuple[Agent, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Killed(BaseException):
         pass
 

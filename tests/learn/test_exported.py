@@ -34,7 +34,10 @@ KEPT = {
 }
 ROLE = {"numbers of holding": "shutdown"}
 SETS = (SUMMARY_AT + SUMMARY,)
-JOBS = "import escala; log = escala.Workload.from_jobs({'submit_s': [0., 1., 2.], 'runtime_s': [3., 2., 2.], 'cores': [4, 8, 2]})"
+JOBS = (
+    "import escala; log = escala.Workload.from_jobs({'submit_s': [0., 1., 2.], 'runtime_s': [3., 2., 2.], 'cores': "
+    "[4, 8, 2]})"
+)
 
 
 def exported(agent: Any, folder: Path) -> Any:
@@ -127,7 +130,9 @@ NETWORKS: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("extractor", "shape", "more"), NETWORKS)
-def test_recurrent_networks_images_and_sets(extractor: str, shape: tuple[int, ...], more: dict[str, Any], tmp_path: Path) -> None:
+def test_recurrent_networks_images_and_sets(
+    extractor: str, shape: tuple[int, ...], more: dict[str, Any], tmp_path: Path
+) -> None:
     agent = untrained(extractor, shape, **more)
     other = exported(agent, tmp_path / "out")
     same_preferences(agent, other)
@@ -136,7 +141,8 @@ def test_recurrent_networks_images_and_sets(extractor: str, shape: tuple[int, ..
 
 @pytest.mark.parametrize("extractor", ["history-lstm", "three-grus"])
 def test_nothing_is_carried_from_a_decision_to_the_next(extractor: str, tmp_path: Path) -> None:
-    """A recurrent network reads what one observation shows, from its first place on: alone, in a batch, in any order, again."""
+    """A recurrent network reads what one observation shows, from its first place on: alone, in a batch, in any order,
+    again."""
     other = exported(untrained(extractor, (12, 14)), tmp_path / "out")
     seen = np.random.default_rng(2).random((30, 12, 14), np.float32)
     whole = other.logits(seen)
@@ -151,12 +157,17 @@ def test_nothing_is_carried_from_a_decision_to_the_next(extractor: str, tmp_path
         ("escala/Scheduling-v0", "scheduler", "three-grus", {}),
     ],
 )
-def test_episodes_of_recurrent_networks(env: str, role: str, extractor: str, shown: dict[str, Any], tmp_path: Path) -> None:
+def test_episodes_of_recurrent_networks(
+    env: str, role: str, extractor: str, shown: dict[str, Any], tmp_path: Path
+) -> None:
     """Whole replays, twice by one policy: the second begins as the first did."""
     seen = gymnasium.make_vec(env, num_envs=1, vectorization_mode="vector_entry_point", **shown)
-    shape, actions = seen.single_observation_space.shape, 9 if role == "shutdown" else int(seen.single_action_space.n)  # of 8 nodes
+    # of 8 nodes
+    shape, actions = seen.single_observation_space.shape, 9 if role == "shutdown" else int(seen.single_action_space.n)
     agent = untrained(extractor, shape, env_id=env, env_options=shown, actions=actions)
-    log = escala.Workload.from_jobs({"submit_s": [7.0 * k for k in range(60)], "runtime_s": [90.0] * 60, "cores": [1, 4, 2] * 20})
+    log = escala.Workload.from_jobs(
+        {"submit_s": [7.0 * k for k in range(60)], "runtime_s": [90.0] * 60, "cores": [1, 4, 2] * 20}
+    )
     policies = [agent.policy(sampled=False), exported(agent, tmp_path / "out").policy(sampled=False)]
     first, other, again = (escala.simulate(log, "8x1:grid5000", **{role: policies[k]}) for k in (0, 1, 1))
     assert first.jobs.equals(other.jobs) and other.jobs.equals(again.jobs)
@@ -179,7 +190,9 @@ def test_a_team_decides_as_with_torch(name: str, tmp_path: Path) -> None:
         for mine, theirs in zip(*both, strict=True):
             assert np.array_equal(mine(seen, mask), theirs(seen, mask))
     lists = job_lists(**team.options | {"lists": 1, "load": 0.9})
-    played = [escala.simulate(lists.workload(0), lists.platform, scheduler=one.policy(sampled=False)) for one in (team, other)]
+    played = [
+        escala.simulate(lists.workload(0), lists.platform, scheduler=one.policy(sampled=False)) for one in (team, other)
+    ]
     assert played[0].jobs.equals(played[1].jobs)
     assert load_team(folder).members() and is_team(folder)
     with pytest.raises(EscalaError, match="an exported team: use agent:"):
@@ -197,10 +210,13 @@ def test_a_replay_by_a_team_imports_no_torch(tmp_path: Path) -> None:
         "import sys, escala; from escala.registry import trained\n"
         f"names = [{str(tmp_path / 'log.parquet')!r}, {str(tmp_path / 'machines.json')!r}]\n"
         f"done = escala.simulate(escala.read_workload(names[0]), names[1], scheduler=trained('agent:{folder}'))\n"
-        "print(done.summary()['mean_wait_s'], [m for m in ('torch', 'stable_baselines3', 'sb3_contrib') if m in sys.modules])"
+        "print(done.summary()['mean_wait_s'], [m for m in ('torch', 'stable_baselines3', 'sb3_contrib') if m in "
+        "sys.modules])"
     )
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    theirs = escala.simulate(lists.workload(0), lists.platform, scheduler=team.policy(sampled=False)).summary()["mean_wait_s"]
+    theirs = escala.simulate(lists.workload(0), lists.platform, scheduler=team.policy(sampled=False)).summary()[
+        "mean_wait_s"
+    ]
     assert outcome.stdout.split(" ", 1) == [str(theirs), "[]\n"]
 
 
@@ -210,8 +226,9 @@ def test_a_replay_imports_no_torch(name: str, tmp_path: Path) -> None:
     escala.load_agent(STUDIES / KEPT[name]).export(folder)
     code = (
         f"import sys; {JOBS}; from escala.registry import trained; "
-        f"result = escala.simulate(log, '10x1:grid5000', **{{'{ROLE.get(name, 'scheduler')}': trained('agent:{folder}')}}); "
-        "print(result.jobs['state'].to_list(), [m for m in ('torch', 'stable_baselines3', 'sb3_contrib') if m in sys.modules])"
+        f"result = escala.simulate(log, '10x1:grid5000', **{{'{ROLE.get(name, 'scheduler')}': "
+        f"trained('agent:{folder}')}}); print(result.jobs['state'].to_list(), [m for m in ('torch', "
+        "'stable_baselines3', 'sb3_contrib') if m in sys.modules])"
     )
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert outcome.stdout.strip() == "['COMPLETED', 'COMPLETED', 'COMPLETED'] []"

@@ -1,4 +1,5 @@
-"""ONNX files of trained agents: the preferences and greedy choices of the numpy decision, by onnxruntime, or by ONNX's own reference."""
+"""ONNX files of trained agents: the preferences and greedy choices of the numpy decision, by onnxruntime, or by ONNX's
+own reference."""
 
 from __future__ import annotations
 
@@ -81,7 +82,9 @@ def test_kept_agents(name: str, tmp_path: Path) -> None:
 
 @with_onnx
 @pytest.mark.parametrize(("extractor", "shape", "more"), NETWORKS)
-def test_recurrent_networks_images_and_sets(extractor: str, shape: tuple[int, ...], more: dict[str, Any], tmp_path: Path) -> None:
+def test_recurrent_networks_images_and_sets(
+    extractor: str, shape: tuple[int, ...], more: dict[str, Any], tmp_path: Path
+) -> None:
     same_as_numpy(untrained(extractor, shape, **more), tmp_path)
 
 
@@ -100,7 +103,10 @@ def test_a_team(name: str, tmp_path: Path) -> None:
     numbers, actions = team.manifest["shape"][4], team.manifest["actions"]
     seen, mask = np.random.default_rng(0).random((50, numbers), np.float32), np.ones((50, actions), bool)
     ends = [""] if len(asks) == 1 else [f"_{k}" for k in range(len(asks))]
-    found = asked(tmp_path / "team.onnx", {f"{name}{end}": one for end in ends for name, one in (("observation", seen), ("mask", mask))})
+    found = asked(
+        tmp_path / "team.onnx",
+        {f"{name}{end}": one for end in ends for name, one in (("observation", seen), ("mask", mask))},
+    )
     assert len(found) == 2 * len(asks)
     for ask, end in zip(asks, ends, strict=True):
         ours = ask(seen)

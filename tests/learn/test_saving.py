@@ -21,15 +21,23 @@ TEAM = next(path for path in sorted((STUDIES / "marl2024" / "agents").iterdir())
 
 
 def networks(saved: Any) -> list[dict[str, Any]]:
-    return [{k: v.numpy().copy() for k, v in one.state_dict().items()} for one in getattr(saved, "networks", None) or [saved.network]]
+    return [
+        {k: v.numpy().copy() for k, v in one.state_dict().items()}
+        for one in getattr(saved, "networks", None) or [saved.network]
+    ]
 
 
 def equal(a: Agent | Team, b: Agent | Team) -> bool:
-    return all(x.keys() == y.keys() and all(np.array_equal(x[k], y[k]) for k in x) for x, y in zip(networks(a), networks(b), strict=True))
+    return all(
+        x.keys() == y.keys() and all(np.array_equal(x[k], y[k]) for k in x)
+        for x, y in zip(networks(a), networks(b), strict=True)
+    )
 
 
 @pytest.mark.parametrize(("load", "source"), [(load_agent, OF_AN_OLDER_VERSION), (load_team, TEAM)])
-def test_saving_over_gives_the_old_one_or_the_new_one(load: Any, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saving_over_gives_the_old_one_or_the_new_one(
+    load: Any, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder, old, new = tmp_path / "saved", load(source), load(source)
     new.manifest["seed"] = 77
     with torch.no_grad():
@@ -56,7 +64,9 @@ def test_saving_over_gives_the_old_one_or_the_new_one(load: Any, source: Path, t
 
 def test_the_curve_of_an_agent_that_was_there_goes_with_it(tmp_path: Path) -> None:
     agent = load_agent(OF_AN_OLDER_VERSION)
-    Agent(agent.network, agent.manifest, pl.DataFrame({"policy": ["a"], "step": [1], "value": [0.5]})).save(tmp_path / "agent")
+    Agent(agent.network, agent.manifest, pl.DataFrame({"policy": ["a"], "step": [1], "value": [0.5]})).save(
+        tmp_path / "agent"
+    )
     assert load_agent(tmp_path / "agent").curve is not None
     agent.curve = None
     agent.save(tmp_path / "agent")
@@ -69,4 +79,6 @@ def test_an_agent_without_hashes_is_not_replaced(tmp_path: Path) -> None:
         (tmp_path / path.name).write_bytes(path.read_bytes())
     with pytest.raises(escala.EscalaError, match="keeps no hashes of its files"):
         agent.save(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in OF_AN_OLDER_VERSION.iterdir())
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        path.name for path in OF_AN_OLDER_VERSION.iterdir()
+    )

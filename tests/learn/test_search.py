@@ -1,4 +1,5 @@
-"""The search of a shutdown agent by whole days: repeats, goes on after a kill, gives an agent like any other, and finds what pays."""
+"""The search of a shutdown agent by whole days: repeats, goes on after a kill, gives an agent like any other, and finds
+what pays."""
 
 from __future__ import annotations
 
@@ -82,7 +83,8 @@ def test_a_searched_agent_is_a_policy_of_simulate() -> None:
 
 
 def test_the_search_finds_that_waiting_for_company_saves_energy() -> None:
-    """Pairs of short jobs, the second 4 min after the first ends, with walltimes that allow to wait: one boot for two."""
+    """Pairs of short jobs, the second 4 min after the first ends, with walltimes that allow to wait: one boot for
+    two."""
     jobs = [job for k in range(20) for job in ((k * 4000.0, 60.0, 3600.0, 1), (k * 4000.0 + 420.0, 60.0, 3600.0, 1))]
     day = workload(*jobs)
     agent = search([day], "1x1:grid5000", generations=4, population=8, seed=0)
@@ -98,17 +100,22 @@ def test_bad_arguments_are_told_in_one_line() -> None:
 
 
 def test_a_searched_scheduler_is_a_policy_of_simulate_and_does_there_what_it_did_in_the_environment() -> None:
-    agent = search_scheduler(days(), "orion", price=0.001, generations=2, population=4, days_each=3, seed=0, window="cut")
+    agent = search_scheduler(
+        days(), "orion", price=0.001, generations=2, population=4, days_each=3, seed=0, window="cut"
+    )
     for day in days()[:2]:
         random = np.random.default_rng(0)
         batch = SchedulingBatch(1, [day], "orion", **agent.env_options)
         rows, _, _ = played(batch, lambda seen, mask, random=random: agent.act(seen, mask, random), [day])
-        result = escala.simulate(day, "orion", scheduler=agent.policy(seed=0), shutdown="timeout:300", start_off=True, until_s=DAY_S)
+        result = escala.simulate(
+            day, "orion", scheduler=agent.policy(seed=0), shutdown="timeout:300", start_off=True, until_s=DAY_S
+        )
         assert result.summary()["waste_j"] == pytest.approx(rows[0]["waste_j"], rel=1e-12)
 
 
 def test_a_searched_scheduler_learns_to_wait_for_nodes_that_are_on() -> None:
-    """Pairs of 3-minute jobs a minute apart: one boot serves both where the second waits 3 minutes for the first's node."""
+    """Pairs of 3-minute jobs a minute apart: one boot serves both where the second waits 3 minutes for the first's
+    node."""
     jobs = [job for k in range(20) for job in ((k * 4000.0, 180.0, 600.0, 1), (k * 4000.0 + 60.0, 180.0, 600.0, 1))]
     day = workload(*jobs)
     agent = search_scheduler([day], "2x1:grid5000", price=1e-4, generations=3, population=8, seed=0, window="cut")
@@ -127,7 +134,9 @@ def test_the_best_order_of_the_released_jobs_starts() -> None:
     network = QueueScorer(5)
     with torch.no_grad():
         network.score.weight.copy_(torch.as_tensor(weights, dtype=torch.float32).reshape(len(SCORES), -1))
-        preferences = network(torch.as_tensor(seen).flatten(1))[0].masked_fill(~torch.as_tensor(mask), -torch.inf).numpy()
+        preferences = (
+            network(torch.as_tensor(seen).flatten(1))[0].masked_fill(~torch.as_tensor(mask), -torch.inf).numpy()
+        )
     numbers = job_features(seen, np.repeat(np.arange(200), 5), np.tile(np.arange(5), 200)).reshape(200, 5, -1)
     order, release = numbers @ weights[: len(JOB_FEATURES)], numbers @ weights[len(JOB_FEATURES) :]
     wanted = []
@@ -149,11 +158,14 @@ def test_whole_days_are_played_as_the_environment_plays_them(window: str) -> Non
         batch.restart(rows, turn, {"day": rows})
         waste, waited, over, decisions = np.zeros(5), np.zeros(5), np.zeros(5, bool), 0
         while not over.all():
-            actions = np.array([best(turn.observation[k], turn.mask[k], one, np.zeros(len(JOB_FEATURES))) for k in rows])
+            actions = np.array(
+                [best(turn.observation[k], turn.mask[k], one, np.zeros(len(JOB_FEATURES))) for k in rows]
+            )
             decisions += int((~over).sum())
             batch.step(actions, turn)
             waste[~over] += batch.info()["waste_j"][~over]
-            for k in np.flatnonzero(~over & (turn.terminated | turn.truncated)):  # a job that has not started has waited until the end
+            # a job that has not started has waited until the end
+            for k in np.flatnonzero(~over & (turn.terminated | turn.truncated)):
                 submit = batch.episodes.days[k].jobs["submit_s"].to_numpy()
                 start = batch.episodes.world.run[k, : len(submit)]["start"]
                 waited[k] = (np.where(start >= 0, start, batch.episodes.world.s[k, 0]["now"]) * 1e-6 - submit).sum()
@@ -165,7 +177,10 @@ def test_whole_days_are_played_as_the_environment_plays_them(window: str) -> Non
 
 def test_a_job_that_is_submitted_after_the_end_of_a_day_has_not_waited() -> None:
     first, late = (0.0, 600.0, 900.0, 1), (DAY_S + 3600.0, 600.0, 900.0, 1)
-    alone, both = (SchedulingBatch(1, [workload(*jobs)], "1x1:grid5000", window="cut", waits=True) for jobs in ((first,), (first, late)))
+    alone, both = (
+        SchedulingBatch(1, [workload(*jobs)], "1x1:grid5000", window="cut", waits=True)
+        for jobs in ((first,), (first, late))
+    )
     assert queue_play.whole_days(begins()[0], both)[1] == pytest.approx(queue_play.whole_days(begins()[0], alone)[1])
 
 
@@ -203,8 +218,14 @@ def test_the_numbers_that_holding_reads_by_their_definition() -> None:
     rng = np.random.default_rng(0)
     size = HISTORY * SNAPSHOT + JOBS * JOB + RUNNING_SHOWN * RUNNING + SUMMARY
     seen = rng.random((300, size), dtype=np.float32)
-    past, queue, runs, summary = np.split(seen, np.cumsum([HISTORY * SNAPSHOT, JOBS * JOB, RUNNING_SHOWN * RUNNING]), axis=1)
-    past, queue, runs = past.reshape(300, HISTORY, -1), queue.reshape(300, JOBS, -1), runs.reshape(300, RUNNING_SHOWN, -1)
+    past, queue, runs, summary = np.split(
+        seen, np.cumsum([HISTORY * SNAPSHOT, JOBS * JOB, RUNNING_SHOWN * RUNNING]), axis=1
+    )
+    past, queue, runs = (
+        past.reshape(300, HISTORY, -1),
+        queue.reshape(300, JOBS, -1),
+        runs.reshape(300, RUNNING_SHOWN, -1),
+    )
     for places in (queue, runs):
         places[np.arange(10) >= rng.integers(0, 11, 300)[:, None]] = 0.0
     runs[:, :, 2] *= 0.2  # some are younger than 15 min
@@ -216,9 +237,12 @@ def test_the_numbers_that_holding_reads_by_their_definition() -> None:
         young = sum(job[0] for job in running if job[2] < (15 / 1440) ** 0.5)
         wanted = [
             first[1] - 0.3, first[0] - 0.1, first[3], max([job[2] for job in waiting], default=0.0),
-            (np.mean([job[1] for job in waiting]) if waiting else 0.0) - 0.3, now[5], summary[k, 3], now[0], now[0] - before[0],
-            now[3] + now[4], summary[k, 0], summary[k, 2], float(bool(running)), 1.0 - min([job[2] for job in running], default=1.0),
-            min([job[1] for job in running], default=1.0), min(sum(job[0] for job in running) / max(first[0], 1e-6), 1.0),
+            (np.mean([job[1] for job in waiting]) if waiting else 0.0) - 0.3, now[5], summary[k, 3], now[0],
+            now[0] - before[0],
+            now[3] + now[4], summary[k, 0], summary[k, 2], float(bool(running)),
+            1.0 - min([job[2] for job in running], default=1.0),
+            min([job[1] for job in running], default=1.0), min(sum(job[0] for job in running) / max(first[0], 1e-6),
+                                                               1.0),
             min(young / max(first[0], 1e-6), 1.0), now[7] - 0.5,
         ]  # fmt: skip
         assert found[k] == pytest.approx(wanted, abs=1e-6)
@@ -230,7 +254,8 @@ def test_the_numbers_of_a_waiting_job_by_their_definition() -> None:
     seen[:, :, 5] *= 0.2  # some running jobs should end within 15 min
     found = job_features(seen, np.repeat(np.arange(60), 5), np.tile(np.arange(5), 60)).reshape(60, 5, -1)
     for k in range(60):
-        now = seen[k, -1, 6:].astype(float)  # given cores, queue length, time of day, computing, idle, off, on their way off and on
+        # given cores, queue length, time of day, computing, idle, off, on their way off and on
+        now = seen[k, -1, 6:].astype(float)
         soon = sum(float(row[3]) for row in seen[k] if row[5] < (15 / 1440) ** 0.5)
         for place in range(5):
             cores, wall, trust = (float(x) for x in seen[k, place, :3])
@@ -257,7 +282,9 @@ def test_waiting_costs_only_beyond_what_is_free() -> None:
         free = Free(np.zeros(1, np.int64), np.array([free_s]))
         return values(begins()[0], SchedulingBatch(1, [day], "1x1:grid5000", window="cut", waits=True), price, free)[0]
 
-    run = escala.simulate(day, "1x1:grid5000", scheduler="first-fit", shutdown="timeout:300", start_off=True, until_s=DAY_S)
+    run = escala.simulate(
+        day, "1x1:grid5000", scheduler="first-fit", shutdown="timeout:300", start_off=True, until_s=DAY_S
+    )
     wait_s = float(run.jobs["wait_s"].sum())
     assert wait_s > 1800.0
     waste = -value(0.0, 0.0)
@@ -270,7 +297,9 @@ def test_waiting_costs_only_beyond_what_is_free() -> None:
 
 def test_what_is_gained_on_crowded_days_pays_for_no_wait_on_quiet_ones() -> None:
     """Days of four, two and one job, on one node: the four wait most."""
-    batch = SchedulingBatch(3, [workload(*[(0.0, 600.0, 900.0, 1)] * jobs) for jobs in (4, 1, 2)], "1x1:grid5000", window="cut", waits=True)
+    batch = SchedulingBatch(
+        3, [workload(*[(0.0, 600.0, 900.0, 1)] * jobs) for jobs in (4, 1, 2)], "1x1:grid5000", window="cut", waits=True
+    )
     waits = queue_play.whole_days(begins()[0], batch)[1]
     whole, many = free_waits(batch, 0.5), free_waits(batch, 0.5, 4)
     assert whole.stratum.tolist() == [0, 0, 0] and whole.seconds.tolist() == pytest.approx([0.5 * waits.sum()])

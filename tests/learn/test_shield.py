@@ -1,4 +1,5 @@
-"""A learnt scheduler behind a shield: what it chooses counts as long as a look-ahead by EASY does not find it much worse."""
+"""A learnt scheduler behind a shield: what it chooses counts as long as a look-ahead by EASY does not find it much
+worse."""
 
 from __future__ import annotations
 
@@ -60,13 +61,17 @@ def test_what_cannot_stand_behind_one_is_refused(unlearnt: escala.Agent) -> None
         shielded(unlearnt, margin=-0.1)
     slotted = Path(__file__).parents[2] / "docs" / "studies" / "grid2019" / "agents" / "open-all-1"
     for agent in ("easy", escala.load_agent(slotted)):
-        with pytest.raises(EscalaError, match="before agents of escala/Scheduling-v0 and escala/OffReservation-v0, before no others"):
+        with pytest.raises(
+            EscalaError, match="before agents of escala/Scheduling-v0 and escala/OffReservation-v0, before no others"
+        ):
             shielded(agent)
     with pytest.raises(EscalaError, match="is a scheduler policy, given as shutdown"):
         escala.simulate(generate.lublin(jobs=5, cores=32), "32x1:taurus", "easy", shielded(unlearnt))
 
 
-def test_by_the_command(log: escala.Workload, unlearnt: escala.Agent, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_by_the_command(
+    log: escala.Workload, unlearnt: escala.Agent, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     unlearnt.save(tmp_path / "agent")
     write_swf(log.head(50), tmp_path / "log.swf")
     asked = ["compare", str(tmp_path / "log.swf"), "--platform", "32x1", "--schedulers"]
@@ -119,7 +124,9 @@ def _first(view: escala.View, base: str) -> int:
 
 
 @pytest.mark.parametrize("base", ["fcfs", "first-fit", "easy", "saf", "sjf-fit"])
-def test_a_base_acts_as_its_rule_says(base: str, log: escala.Workload, unlearnt: escala.Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_base_acts_as_its_rule_says(
+    base: str, log: escala.Workload, unlearnt: escala.Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Overruled every second time, it starts what the rule would start at that moment."""
     found = list[bool]()
 
@@ -133,7 +140,9 @@ def test_a_base_acts_as_its_rule_says(base: str, log: escala.Workload, unlearnt:
     assert all(found) and len(found) > 100 and behind.name.startswith(f"shield:{base} of")
 
 
-def test_settings_in_the_name_and_names_in_python_and_at_a_desk(log: escala.Workload, unlearnt: escala.Agent, tmp_path: Path) -> None:
+def test_settings_in_the_name_and_names_in_python_and_at_a_desk(
+    log: escala.Workload, unlearnt: escala.Agent, tmp_path: Path
+) -> None:
     unlearnt.save(tmp_path / "agent")
     log = log.head(60)
     name = f"shield:saf:futures=8:margin=0.02:agent:{tmp_path / 'agent'}"

@@ -1,4 +1,5 @@
-"""A learnt shutdown policy behind a shield: what it chooses counts as long as a look-ahead by a base does not find it much worse."""
+"""A learnt shutdown policy behind a shield: what it chooses counts as long as a look-ahead by a base does not find it
+much worse."""
 
 from __future__ import annotations
 
@@ -75,7 +76,9 @@ def _cost(result: escala.Result) -> float:
 
 @pytest.mark.parametrize("base", ["timeout:300", "hold:0.1"])
 @pytest.mark.parametrize("bad", [_all_off, _never_wakes])
-def test_a_bad_agent_costs_no_more_than_the_base_and_the_margin(bad: Callable[[], Planted], base: str, log: escala.Workload) -> None:
+def test_a_bad_agent_costs_no_more_than_the_base_and_the_margin(
+    bad: Callable[[], Planted], base: str, log: escala.Workload
+) -> None:
     """The margin of a choice is one for the whole run."""
     if bad is _all_off:
         with pytest.raises(EscalaError, match="jobs wait and nothing will ever happen again"):
@@ -83,7 +86,9 @@ def test_a_bad_agent_costs_no_more_than_the_base_and_the_margin(bad: Callable[[]
     alone = _cost(escala.simulate(log, PLATFORM, "easy", base))
     found = {}
     for margin in (0.0, 0.3):
-        result = escala.simulate(log, PLATFORM, "easy", shielded(bad(), sampled=False, base=base, price=1.0, margin=margin))
+        result = escala.simulate(
+            log, PLATFORM, "easy", shielded(bad(), sampled=False, base=base, price=1.0, margin=margin)
+        )
         counts = result.manifest["counts"]
         assert 0 < counts["overruled"] < counts["unlike"] < counts["choices"]
         found[margin] = _cost(result)
@@ -100,7 +105,9 @@ def test_the_same_again_and_by_any_name_of_the_scheduler(log: escala.Workload) -
         assert result.jobs["state"].to_list() == ["COMPLETED"] * 10 or result.jobs["start_s"].null_count() == 0
 
 
-@pytest.mark.parametrize("base", ["never", "timeout:300", "timeout:60+2", "proportional:0.5", "hold:0.25", "hold:0.5:if-busy:600"])
+@pytest.mark.parametrize(
+    "base", ["never", "timeout:300", "timeout:60+2", "proportional:0.5", "hold:0.25", "hold:0.5:if-busy:600"]
+)
 @pytest.mark.parametrize("bad", [_all_off, _never_wakes])
 def test_always_overruled_it_is_the_base(
     bad: Callable[[], Planted], base: str, log: escala.Workload, monkeypatch: pytest.MonkeyPatch
@@ -121,7 +128,12 @@ def days() -> escala.Workload:
 
 def test_what_is_counted_and_what_a_margin_allows(days: escala.Workload, monkeypatch: pytest.MonkeyPatch) -> None:
     """A choice in force for half of a future may lose half of the margin: 3 of 10 at 0.6."""
-    costs = [np.array([[12.0], [10.0]]), np.array([[13.0], [10.0]]), np.array([[14.0], [10.0]]), np.array([[10.0], [10.0]])]
+    costs = [
+        np.array([[12.0], [10.0]]),
+        np.array([[13.0], [10.0]]),
+        np.array([[14.0], [10.0]]),
+        np.array([[10.0], [10.0]]),
+    ]
     for margin, passed in ((0.0, 1), (0.6, 3)):
         asked = list[int]()
 
@@ -138,7 +150,8 @@ def test_what_is_counted_and_what_a_margin_allows(days: escala.Workload, monkeyp
 
 
 def test_a_good_agent_passes_mostly(days: escala.Workload) -> None:
-    """By the measure that it was trained for it may lose a little, and is let through in nine of ten choices that are unlike the base's."""
+    """By the measure that it was trained for it may lose a little, and is let through in nine of ten choices that are
+    unlike the base's."""
     agent = escala.load_agent(AGENTS / "orion-1-0")
     result = escala.simulate(days, "orion", "saf", shielded(agent, sampled=False, margin=0.2))
     counts = result.manifest["counts"]
@@ -162,8 +175,13 @@ def test_by_the_command(days: escala.Workload, tmp_path: Path, capsys: pytest.Ca
     asked = ["simulate", str(tmp_path / "log.swf"), "--platform", "orion", "--scheduler", "saf", "--shutdown"]
     assert run([*asked, name, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    by_hand = shielded(escala.load_agent(folder), sampled=False, base="hold:0.25:600", futures=4, margin=0.1, price=2.0, ahead_s=1800.0)
-    assert found["counts"] == escala.simulate(escala.read_workload(tmp_path / "log.swf"), "orion", "saf", by_hand).manifest["counts"]
+    by_hand = shielded(
+        escala.load_agent(folder), sampled=False, base="hold:0.25:600", futures=4, margin=0.1, price=2.0, ahead_s=1800.0
+    )
+    assert (
+        found["counts"]
+        == escala.simulate(escala.read_workload(tmp_path / "log.swf"), "orion", "saf", by_hand).manifest["counts"]
+    )
     assert run([*asked, name]) == 0
     assert f"{found['counts']['overruled']:,} overruled." in capsys.readouterr().out
     assert run(["policies"]) == 0
@@ -196,7 +214,9 @@ def test_what_cannot_stand_behind_one_is_refused(log: escala.Workload) -> None:
     one_node = escala.Workload.from_jobs({"submit_s": [0.0], "runtime_s": [9.0], "cores": [1], "single_node": [True]})
     with pytest.raises(EscalaError, match="cannot play single-node jobs"):
         escala.simulate(one_node, PLATFORM, "easy", shielded(_all_off()))
-    dark = escala.read_platform("16x1", "computing=1,idle=0,off=0,switching_off=1,switching_on=1,switch_off_s=9,switch_on_s=9")
+    dark = escala.read_platform(
+        "16x1", "computing=1,idle=0,off=0,switching_off=1,switching_on=1,switch_off_s=9,switch_on_s=9"
+    )
     with pytest.raises(EscalaError, match="idles at 0 W"):
         escala.simulate(log, dark, "easy", shielded(_never_wakes()))
     assert set(BASES) == {"never", "timeout", "proportional", "hold"}

@@ -1,4 +1,5 @@
-"""Trackers see what is counted, of the real libraries where they are installed; weights are those of a training that nobody watches."""
+"""Trackers see what is counted, of the real libraries where they are installed; weights are those of a training that
+nobody watches."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def plain() -> Any:
 
 
 def test_tensorboard(tmp_path: Path, plain: Any) -> None:
-    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator", reason="tensorboard is not installed")
+    accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator", reason="tensorboard is not installed"
+    )
     assert equal(_train(f"tensorboard:{tmp_path / 'runs'}"), plain)
     (folder,) = (tmp_path / "runs").iterdir()
     assert folder.name.startswith("OffReservation-v0-tuned-seed-1-")
@@ -40,7 +43,12 @@ def test_tensorboard(tmp_path: Path, plain: Any) -> None:
     seen.Reload()
     losses = seen.Scalars("train/value_loss")
     steps = [event.step for event in losses]
-    assert len(losses) >= 5 and steps == sorted(steps) and steps[-1] <= 2048 and all(math.isfinite(event.value) for event in losses)
+    assert (
+        len(losses) >= 5
+        and steps == sorted(steps)
+        and steps[-1] <= 2048
+        and all(math.isfinite(event.value) for event in losses)
+    )
     assert seen.Scalars("rollout/ep_rew_mean")[-1].value == pytest.approx(plain.manifest["mean_return"], rel=0.5)
 
 
@@ -52,7 +60,9 @@ def test_mlflow(tmp_path: Path, plain: Any) -> None:
     assert equal(_train(f"mlflow:{uri}"), plain)
     client = mlflow.MlflowClient(tracking_uri=uri)
     (found,) = client.search_runs([client.get_experiment_by_name("escala").experiment_id])
-    assert found.info.status == "FINISHED" and found.data.params["steps"] == "2048" and found.data.params["env_id"] == OFF
+    assert (
+        found.info.status == "FINISHED" and found.data.params["steps"] == "2048" and found.data.params["env_id"] == OFF
+    )
     history = client.get_metric_history(found.info.run_id, "train/value_loss")
     assert len(history) >= 5 and all(math.isfinite(point.value) for point in history)
     request = {**REQUEST, "learn": {"n_steps": 32}}
@@ -61,7 +71,9 @@ def test_mlflow(tmp_path: Path, plain: Any) -> None:
             logger.record("x", 2.0)
             logger.dump(7)
     runs = client.search_runs([found.info.experiment_id], "params.steps = '10'")
-    assert sorted(len(client.get_metric_history(run.info.run_id, "x")) for run in runs) == [1, 2], "a resumed training goes on in its run"
+    assert sorted(len(client.get_metric_history(run.info.run_id, "x")) for run in runs) == [1, 2], (
+        "a resumed training goes on in its run"
+    )
     with pytest.raises(ZeroDivisionError), tracking.tracked(f"mlflow:{uri}", {**REQUEST, "steps": 11}, False):
         raise ZeroDivisionError
     (failed,) = client.search_runs([found.info.experiment_id], "params.steps = '11'")
@@ -109,6 +121,9 @@ def test_what_is_no_tracker_is_refused(track: Any) -> None:
 @pytest.mark.parametrize("package", ["mlflow", "wandb"])
 def test_a_tracker_that_is_not_installed_is_named(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(EscalaError, match=rf"track={package} needs the extra \[track\]"), tracking.tracked(f"{package}:x", REQUEST, False):
+    with (
+        pytest.raises(EscalaError, match=rf"track={package} needs the extra \[track\]"),
+        tracking.tracked(f"{package}:x", REQUEST, False),
+    ):
         raise AssertionError
     assert escala.extras.EXTRAS[package] == "track"

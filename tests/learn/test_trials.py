@@ -1,4 +1,5 @@
-"""Trainings side by side: each agent is that of `train` alone, whatever the engine; what has ended is not trained again."""
+"""Trainings side by side: each agent is that of `train` alone, whatever the engine; what has ended is not trained
+again."""
 
 from __future__ import annotations
 
@@ -42,7 +43,10 @@ def _same(one: Path, other: Path) -> None:
 def test_each_is_the_agent_of_a_training_alone_judged_as_evaluate_judges(here: tuple[Path, pl.DataFrame]) -> None:
     out, table = here
     assert table.select("preset", "seed").rows() == [("tuned", 1), ("tuned", 2), ("printed", 1), ("printed", 2)]
-    assert table["error"].null_count() == 4 and pl.read_csv(out / trials.TABLE)["agent"].to_list() == table["agent"].to_list()
+    assert (
+        table["error"].null_count() == 4
+        and pl.read_csv(out / trials.TABLE)["agent"].to_list() == table["agent"].to_list()
+    )
     alone = train(OFF, days()[:4], "orion", preset="printed", seed=2, **HOW)
     assert equal(load_agent(out / "printed-seed-2"), alone)
     sampled = alone.manifest["sampled"]
@@ -54,7 +58,8 @@ def test_each_is_the_agent_of_a_training_alone_judged_as_evaluate_judges(here: t
 
 
 def test_settings_are_trials_too(tmp_path: Path) -> None:
-    """Every value with every other; each is the training with these settings alone, and nothing else may go on in its folder."""
+    """Every value with every other; each is the training with these settings alone, and nothing else may go on in its
+    folder."""
     settings = {"learning_rate": [0.0, 0.01], "n_epochs": [2]}
     given: dict[str, Any] = {"presets": ["tuned"], "seeds": [1], "judged": []}
     table = _several(tmp_path / "out", "local:2", **given, settings=settings)
@@ -62,7 +67,12 @@ def test_settings_are_trials_too(tmp_path: Path) -> None:
     name = "tuned-learning_rate-0.01-n_epochs-2-seed-1"
     assert table["agent"][1] == name
     alone = train(
-        OFF, days()[:4], "orion", preset="tuned", seed=1, **{**HOW, "learn": {**HOW["learn"], "learning_rate": 0.01, "n_epochs": 2}}
+        OFF,
+        days()[:4],
+        "orion",
+        preset="tuned",
+        seed=1,
+        **{**HOW, "learn": {**HOW["learn"], "learning_rate": 0.01, "n_epochs": 2}},
     )
     assert equal(load_agent(tmp_path / "out" / name), alone)
     assert not equal(alone, load_agent(tmp_path / "out" / str(table["agent"][0])))
@@ -77,16 +87,26 @@ def test_optuna_proposes_settings_and_the_same_on_any_engine(tmp_path: Path) -> 
     """What is proposed goes by what the proposals before came to; gone on with, nothing is trained again."""
     pytest.importorskip("optuna", reason="Optuna is not installed: pip install '.[optuna]'")
     settings = {"learning_rate": "0.0001..0.1", "n_epochs": "1..4", "gamma": [0.9, 0.99]}
-    given: dict[str, Any] = {"presets": ["tuned"], "seeds": [3, 4], "judged": [], "settings": settings, "validation": days()[4:]}
+    given: dict[str, Any] = {
+        "presets": ["tuned"],
+        "seeds": [3, 4],
+        "judged": [],
+        "settings": settings,
+        "validation": days()[4:],
+    }
     table = _several(tmp_path / "out", **given, n_trials=5)
     assert len(table) == 10 and table["error"].null_count() == 10 and table["learning_rate"].n_unique() == 5
     assert table["learning_rate"].is_between(0.0001, 0.1).all() and set(table["n_epochs"]) <= {1, 2, 3, 4}
-    looks = [max(value for _, value in load_agent(tmp_path / "out" / name).manifest["validation"]) for name in table["agent"]]
+    looks = [
+        max(value for _, value in load_agent(tmp_path / "out" / name).manifest["validation"]) for name in table["agent"]
+    ]
     assert table["validation_return"].to_list() == looks
     more = _several(tmp_path / "out", "local:2", **given, n_trials=6, resume=True)
     assert more.drop("train_s").head(10).equals(table.drop("train_s")) and more["train_s"][0] == table["train_s"][0]
     found = proposals.best(more.to_dicts(), list(settings), "validation_return")
-    assert found is not None and found[1] == max(more.group_by(list(settings)).agg(pl.col("validation_return").mean())["validation_return"])
+    assert found is not None and found[1] == max(
+        more.group_by(list(settings)).agg(pl.col("validation_return").mean())["validation_return"]
+    )
 
 
 def test_what_is_proposed_goes_by_what_was_found() -> None:
@@ -100,7 +120,9 @@ def test_what_is_proposed_goes_by_what_was_found() -> None:
             away += each
             told += [None if one["n"] == 9 else -far for one, far in zip(some, each, strict=True)]
         late += away[30:]
-    assert len(late) == 90 and np.median(late) < 0.5, "0.75, give or take 0.06, if all were drawn alike over three powers of ten"
+    assert len(late) == 90 and np.median(late) < 0.5, (
+        "0.75, give or take 0.06, if all were drawn alike over three powers of ten"
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,7 +134,10 @@ def test_what_is_proposed_goes_by_what_was_found() -> None:
         ({"settings": {"gama": "0.9..0.99"}, "n_trials": 2}, "no algorithm has a setting 'gama'"),
         ({"settings": {"gamma": [0.9]}, "n_trials": 2}, "say from what"),
         ({"settings": {"gamma": "0.9..0.99"}, "n_trials": 0}, "give a whole number of at least 1"),
-        ({"settings": {"gamma": "0.9..0.99"}, "n_trials": 2, "presets": ["tuned", "printed"]}, "presets tuned, printed: settings are"),
+        (
+            {"settings": {"gamma": "0.9..0.99"}, "n_trials": 2, "presets": ["tuned", "printed"]},
+            "presets tuned, printed: settings are",
+        ),
     ],
 )
 def test_nothing_to_propose_is_one_line(given: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -142,7 +167,9 @@ def test_slurm_gives_the_same_agents_and_a_task_that_is_ended_is_named(
     assert not list((tmp_path / "out").glob(".slurm*")) and "--partition=short" in (slurm / "calls").read_text()
 
 
-def test_a_training_whose_process_was_ended_goes_on_from_its_checkpoint(here: tuple[Path, pl.DataFrame], tmp_path: Path) -> None:
+def test_a_training_whose_process_was_ended_goes_on_from_its_checkpoint(
+    here: tuple[Path, pl.DataFrame], tmp_path: Path
+) -> None:
     def end(share: float) -> None:
         if share > 0.5:
             raise KeyboardInterrupt
@@ -162,7 +189,13 @@ def test_a_training_whose_process_was_ended_goes_on_from_its_checkpoint(here: tu
 
 def test_what_is_trained_is_the_same_as_text() -> None:
     machine = read_platform("orion")
-    how = {"validation": days()[4:], "learn": {"n_steps": 32}, "teacher": [(1, 2)], "minutes": None, "clip": np.float64(0.5)}
+    how = {
+        "validation": days()[4:],
+        "learn": {"n_steps": 32},
+        "teacher": [(1, 2)],
+        "minutes": None,
+        "clip": np.float64(0.5),
+    }
     job = trials.Training(OFF, days()[:4], machine, days()[4:], how)
     again, (trial,) = trials.Training.read(job.written([trials.Trial("tuned", 1, Path("out"))]))
     assert trial == trials.Trial("tuned", 1, Path("out")) and again.platform == machine and again.env_id == OFF

@@ -31,7 +31,9 @@ def log() -> escala.Workload:
 def agent(log: escala.Workload, tmp_path_factory: pytest.TempPathFactory) -> escala.Agent:
     past = log.with_jobs(log.jobs.filter(log.jobs["submit_s"] < 5 * DAY_S))
     folder = tmp_path_factory.mktemp("weeks") / "agent"
-    return escala.train("escala/Scheduling-v0", past, "16x1", preset="queue", steps=2048, seed=1, day_s=2 * DAY_S, out=folder)
+    return escala.train(
+        "escala/Scheduling-v0", past, "16x1", preset="queue", steps=2048, seed=1, day_s=2 * DAY_S, out=folder
+    )
 
 
 def test_weeks_are_judged_in_one_replay(log: escala.Workload, agent: escala.Agent) -> None:
@@ -51,19 +53,26 @@ def test_weeks_are_judged_in_one_replay(log: escala.Workload, agent: escala.Agen
 
 
 def test_the_guard_of_training_holds_in_the_replay(log: escala.Workload) -> None:
-    """An agent that has learnt nothing, with a guard of an hour: no job waits longer than under FCFS with EASY by more than that."""
-    unlearnt = escala.train("escala/Scheduling-v0", log.head(200), "16x1", preset="queue", steps=1, seed=3, guard_s=3600.0)
+    """An agent that has learnt nothing, with a guard of an hour: no job waits longer than under FCFS with EASY by more
+    than that."""
+    unlearnt = escala.train(
+        "escala/Scheduling-v0", log.head(200), "16x1", preset="queue", steps=1, seed=3, guard_s=3600.0
+    )
     first = log.head(250)
     guarded = escala.simulate(first, "16x1", unlearnt.policy(seed=2)).jobs["wait_s"].to_numpy()
     free = escala.simulate(
         first,
         "16x1",
-        escala.train("escala/Scheduling-v0", log.head(200), "16x1", preset="queue", steps=1, seed=3, guard_s=0.0).policy(seed=2),
+        escala.train(
+            "escala/Scheduling-v0", log.head(200), "16x1", preset="queue", steps=1, seed=3, guard_s=0.0
+        ).policy(seed=2),
     )
     assert guarded.max() < free.jobs["wait_s"].max()
 
 
-def test_by_the_command(log: escala.Workload, agent: escala.Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_by_the_command(
+    log: escala.Workload, agent: escala.Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Judged once: the table is of the figures of the document."""
     judged: list[weeks.Weekly] = []
 
@@ -75,7 +84,17 @@ def test_by_the_command(log: escala.Workload, agent: escala.Agent, tmp_path: Pat
     monkeypatch.setattr(weeks, "evaluate_weeks", once)
     agent.save(tmp_path / "agent")
     escala.workload.write_swf(log, tmp_path / "log.swf")
-    asked = ["evaluate", str(tmp_path / "agent"), str(tmp_path / "log.swf"), "--window", "weeks", "--after", "5", "--runs", "1"]
+    asked = [
+        "evaluate",
+        str(tmp_path / "agent"),
+        str(tmp_path / "log.swf"),
+        "--window",
+        "weeks",
+        "--after",
+        "5",
+        "--runs",
+        "1",
+    ]
     told = CliRunner().invoke(app, [*asked, "--json"])
     assert told.exit_code == 0, told.output
     document = json.loads(told.stdout)

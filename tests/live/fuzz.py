@@ -1,7 +1,7 @@
 """Random worlds, inside the kernel and asked from outside: `python -m tests.live.fuzz --worlds 1000 --seed 0`.
 
-With `--sites` they are sites under Slurm's rules: partitions that overlap, all shapes of jobs, limits, reservations, nodes that are gone.
-Exit code 1 at a difference.
+With `--sites` they are sites under Slurm's rules: partitions that overlap, all shapes of jobs, limits, reservations,
+nodes that are gone. Exit code 1 at a difference.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def check(seed: int, first: int, worlds: int, kind: type[Machine] = Machine) -> 
             continue
         asked += 1
         if other:
-            found.append(f"world {number} of seed {seed}, {case.options['scheduler']} + {case.options['shutdown']}: {other[0]}")
+            found.append(
+                f"world {number} of seed {seed}, {case.options['scheduler']} + {case.options['shutdown']}: {other[0]}"
+            )
     return asked, found
 
 
@@ -58,7 +60,9 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--sites", action="store_true")
     given = parser.parse_args()
-    asked, found = check_sites(given.first, given.worlds) if given.sites else check(given.seed, given.first, given.worlds)
+    asked, found = (
+        check_sites(given.first, given.worlds) if given.sites else check(given.seed, given.first, given.worlds)
+    )
     print(*found, sep="\n")
     print(f"{asked} of {given.worlds} worlds asked from outside, {len(found)} otherwise than inside")
     return 1 if found or asked < given.worlds * 0.8 else 0

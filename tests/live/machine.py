@@ -1,7 +1,7 @@
 """A small machine that knows no kernel: it carries out orders, and tells by snapshots how it stands.
 
-It reads jobs and a platform as a world of `tests.oracle.worlds` has them. Every decision goes through JSON; with `restart_every` the desk
-is made anew at each so-manieth, from its state file.
+It reads jobs and a platform as a world of `tests.oracle.worlds` has them. Every decision goes through JSON; with
+`restart_every` the desk is made anew at each so-manieth, from its state file.
 """
 
 from __future__ import annotations
@@ -126,7 +126,11 @@ class Machine:
             "switch_end_s": [None if node.switch_end is None else node.switch_end / 1e6 for node in self.nodes],
         }
         rows = [(place, number, cores) for place, job in enumerate(self.alive) for number, cores in job.held]
-        placed = dict(zip(("job", "first", "last", "cores"), zip(*((p, n, n, c) for p, n, c in rows)), strict=True)) if rows else {}
+        placed = (
+            dict(zip(("job", "first", "last", "cores"), zip(*((p, n, n, c) for p, n, c in rows)), strict=True))
+            if rows
+            else {}
+        )
         over, self.ended = self.ended, []
         ended = {
             "job_id": [job.job_id for job in over],
@@ -214,7 +218,14 @@ class Crowded(Machine):
         for place, (name, one) in enumerate({"wide": wide, "large": large, "last": wide | {"cores": 10**6}}.items()):
             n = len(jobs["job_id"])
             at = (0, n // 2, n)[place]
-            one = {"job_id": name, "submit_s": told["now_s"] / 2 * place, "walltime_s": 1.0, "state": "queued", "user": "greedy", **one}
+            one = {
+                "job_id": name,
+                "submit_s": told["now_s"] / 2 * place,
+                "walltime_s": 1.0,
+                "state": "queued",
+                "user": "greedy",
+                **one,
+            }
             for column in jobs.keys() | one.keys():
                 usual = False if column == "single_node" else 0 if column.startswith("demand_") else None
                 jobs.setdefault(column, [usual] * n).insert(at, one.get(column, usual))
@@ -237,7 +248,11 @@ class Wilful(Machine):
         waiting = [job for job in self.alive if job.state == "waiting"]
         if waiting and self.chance.random() < 0.05:
             self.alive.remove(self.chance.choice(waiting))
-        free = {node.number: node.cores - sum(cores for _, cores in node.holders) for node in self.nodes if node.power == "on"}
+        free = {
+            node.number: node.cores - sum(cores for _, cores in node.holders)
+            for node in self.nodes
+            if node.power == "on"
+        }
         for job in (job for job in waiting if job in self.alive and self.chance.random() < 0.1):
             for number in [n for n, cores in free.items() if cores >= job.cores][:1]:
                 super()._carry_out(Orders(0.0, (Start(job.job_id, ((number, number, job.cores),), False),)))

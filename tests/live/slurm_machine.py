@@ -1,4 +1,5 @@
-"""A machine that is asked by Slurm's rules: jobs of all shapes, in partitions that overlap, decision by decision through JSON."""
+"""A machine that is asked by Slurm's rules: jobs of all shapes, in partitions that overlap, decision by decision
+through JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ class Asked:
         self.lengths = self.inside.jobs.finish - self.inside.jobs.start
         told = jobs.jobs.select([name for name in TOLD if name in jobs.jobs.columns]).to_dicts()
         submit = self.inside.jobs.submit.tolist()
-        self.coming: list[Row] = [one | {"row": j, "submit": submit[j], "state": "queued"} for j, one in enumerate(told)]
+        self.coming: list[Row] = [
+            one | {"row": j, "submit": submit[j], "state": "queued"} for j, one in enumerate(told)
+        ]
         self.alive: list[Row] = []
         self.starts: dict[str, tuple[int, Any]] = {}
         known = [(one, begins) for one in site.closed if one.kind == DRAIN for begins in (one.from_s, one.until_s)]
@@ -47,7 +50,9 @@ class Asked:
         due: int | None = None
         jobs = int((self.inside.jobs.state == t.ENDED).sum())
         while len(self.starts) < jobs or any(one["state"] == "running" for one in self.alive):
-            events = [one["end"] for one in self.alive if one["state"] == "running"] + [one["submit"] for one in self.coming[:1]]
+            events = [one["end"] for one in self.alive if one["state"] == "running"] + [
+                one["submit"] for one in self.coming[:1]
+            ]
             events += [at for at in self.turns if at > self.now][:1]
             now = self.now = min(events + ([due] if due is not None else []))
             self.alive = [one for one in self.alive if one.get("end") != now]
@@ -82,16 +87,29 @@ class Asked:
         jobs = {name: [one.get(name) for one in self.alive] for name in names}
         jobs |= {"submit_s": [one["submit"] / t.SECOND for one in self.alive]}
         jobs |= {"start_s": [one["start"] / t.SECOND if one["state"] == "running" else None for one in self.alive]}
-        rows = [(k, *part, one["held"], at) for k, one in enumerate(self.alive) for at, part in enumerate(one.get("where", ()))]
-        placed: dict[str, list[int]] = {name: [row[k] for row in rows] for k, name in enumerate(("job", "first", "last", "cores"))}
+        rows = [
+            (k, *part, one["held"], at)
+            for k, one in enumerate(self.alive)
+            for at, part in enumerate(one.get("where", ()))
+        ]
+        placed: dict[str, list[int]] = {
+            name: [row[k] for row in rows] for k, name in enumerate(("job", "first", "last", "cores"))
+        }
         for name in sorted({name for row in rows for name in row[4]}):
             placed[name] = [row[4][name][row[5]] if name in row[4] else 0 for row in rows]
         nodes = range(self.site.n_nodes)
-        return Snapshot.of(now / t.SECOND, jobs, {"power": ["on" for _ in nodes], "gone": [self._drained(n, now) for n in nodes]}, placed)
+        return Snapshot.of(
+            now / t.SECOND,
+            jobs,
+            {"power": ["on" for _ in nodes], "gone": [self._drained(n, now) for n in nodes]},
+            placed,
+        )
 
     def _drained(self, n: int, now: int) -> bool:
         when = now / t.SECOND + self.log.origin_s
-        return any(one.kind == DRAIN and n in one.nodes and one.from_s <= when < one.until_s for one in self.site.closed)
+        return any(
+            one.kind == DRAIN and n in one.nodes and one.from_s <= when < one.until_s for one in self.site.closed
+        )
 
     def differences(self) -> list[str]:
         """Jobs that began at another time, or on other nodes, or with other shares of them."""
@@ -103,10 +121,15 @@ class Asked:
             rows = range(int(run.jobs.first[j]), int(run.jobs.last[j]))
             inside = [(int(run.allocated.node[k]), int(run.allocated.cpus[k]), *self._inside_held(k)) for k in rows]
             when, (nodes, held) = self.starts[name]
-            parts = [(range(low, high + 1), per, *self._outside_held(dict(held), at)) for at, (low, high, per) in enumerate(nodes)]
+            parts = [
+                (range(low, high + 1), per, *self._outside_held(dict(held), at))
+                for at, (low, high, per) in enumerate(nodes)
+            ]
             outside = [(node, *more) for some, *more in parts for node in some]
             if (when, outside) != (int(run.jobs.start[j]), inside):
-                found.append(f"job {name}: {int(run.jobs.start[j])} {inside} inside, {when} {outside} asked from outside")
+                found.append(
+                    f"job {name}: {int(run.jobs.start[j])} {inside} inside, {when} {outside} asked from outside"
+                )
         return found
 
     def _inside_held(self, k: int) -> tuple[int, ...]:
@@ -117,10 +140,11 @@ class Asked:
 
 
 def with_closed(world: tuple[Any, escala.Workload], seed: int, kind: str) -> tuple[Any, escala.Workload]:
-    """The same, and half of the nodes are closed twice for 200 s. Of drains a desk knows nothing beforehand: snapshots tell.
+    """The same, and half of the nodes are closed twice for 200 s. Of drains a desk knows nothing beforehand: snapshots
+    tell.
 
-    A drain of nodes that are drained already is no news in a snapshot, and it is to slurmctld: the same nodes are closed one time after
-    the other.
+    A drain of nodes that are drained already is no news in a snapshot, and it is to slurmctld: the same nodes are
+    closed one time after the other.
     """
     site, jobs = world
     draw = np.random.default_rng([seed, 5])

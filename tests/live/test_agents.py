@@ -1,4 +1,5 @@
-"""Trained agents asked from outside: the kept agents of the studies order what they do in a run inside, through JSON and restarts."""
+"""Trained agents asked from outside: the kept agents of the studies order what they do in a run inside, through JSON
+and restarts."""
 
 from __future__ import annotations
 
@@ -161,7 +162,8 @@ class _Watching:
 
 
 def test_a_long_day_of_a_plain_object_keeps_tables_and_state_small() -> None:
-    """3 000 jobs, each seen twice, beside one that waits all day: every job has one row, as ever, and no table grows with those gone."""
+    """3 000 jobs, each seen twice, beside one that waits all day: every job has one row, as ever, and no table grows
+    with those gone."""
     watching = _Watching()
     desk = Desk("4x1", watching)
     for k in range(1, 3001):
@@ -170,13 +172,19 @@ def test_a_long_day_of_a_plain_object_keeps_tables_and_state_small() -> None:
             assert len(json.dumps(told)) < 30_000
             desk = Desk("4x1", watching)
             desk.take(told)
-        jobs = {"job_id": ["0", str(k - 1), str(k)], "submit_s": [0.0, 60.0 * k - 60.0, 60.0 * k], "walltime_s": [600.0] * 3}
+        jobs = {
+            "job_id": ["0", str(k - 1), str(k)],
+            "submit_s": [0.0, 60.0 * k - 60.0, 60.0 * k],
+            "walltime_s": [600.0] * 3,
+        }
         jobs |= {"cores": [4, 1, 1], "state": ["queued"] * 3}
         if k == 1:
             jobs = {name: values[1:] for name, values in jobs.items()}
         orders = desk.decide(Snapshot.of(60.0 * k, jobs, {"power": ["on"] * 4}))
         assert {start.job_id for start in orders.starts} == {str(k - 1), str(k)} - {"0"}
-    assert [min(rows) for rows in watching.rows.values()] == list(range(3001)) and all(len(rows) == 1 for rows in watching.rows.values())
+    assert [min(rows) for rows in watching.rows.values()] == list(range(3001)) and all(
+        len(rows) == 1 for rows in watching.rows.values()
+    )
     assert desk._tables.rows <= 1024 and len(desk._carried.rows) == 3
 
 
@@ -258,7 +266,9 @@ def test_every_slotted_agent_and_team(folder: str) -> None:
     lists = _lists_of(policy)
     options = policy.env_options if hasattr(policy, "env_options") else policy.options
     if options.get("arrivals_end", 0) or options.get("placement") == "reserve":
-        with pytest.raises(EscalaError, match="when the last job comes" if options.get("arrivals_end") else "reservations that it gave"):
+        with pytest.raises(
+            EscalaError, match="when the last job comes" if options.get("arrivals_end") else "reservations that it gave"
+        ):
             Desk(lists.platform, policy.policy())
         return
     for sampled in (True, False):
@@ -320,7 +330,14 @@ def test_tables_do_not_grow_with_the_jobs_that_have_gone(role: str) -> None:
     desk = Desk(escala.read_platform("2x1:taurus"), **{role: escala.load_agent(STUDIES / name)})
     users = [f"u{k}" for k in range(700)]
     for k, user in enumerate(users):
-        jobs = {"job_id": [str(k)], "submit_s": [60.0 * k], "walltime_s": [60.0], "cores": [1], "state": ["queued"], "user": [user]}
+        jobs = {
+            "job_id": [str(k)],
+            "submit_s": [60.0 * k],
+            "walltime_s": [60.0],
+            "cores": [1],
+            "state": ["queued"],
+            "user": [user],
+        }
         ended = {"job_id": [str(k - 1)], "start_s": [60.0 * k - 30.0], "end_s": [60.0 * k]} if k else {}
         desk.decide(Snapshot.of(60.0 * k, jobs, {"power": ["on"] * 2}, ended=ended))
     assert desk._tables.rows <= 1024 and len(desk._carried.runs) == 1

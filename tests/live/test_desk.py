@@ -92,8 +92,16 @@ def test_jobs_that_could_never_run_are_refused_and_hold_back_nobody() -> None:
 
 
 def test_jobs_that_no_node_could_hold_are_refused() -> None:
-    platform = escala.Platform("two", cores=[2, 8], profiles=_platform().profiles, profile_of=[0, 0], resources={"memory": [64, 16]})
-    told = {"job_id": ["a", "b", "c"], "submit_s": [0.0] * 3, "walltime_s": [60.0] * 3, "cores": [4, 9, 2], "state": ["queued"] * 3}
+    platform = escala.Platform(
+        "two", cores=[2, 8], profiles=_platform().profiles, profile_of=[0, 0], resources={"memory": [64, 16]}
+    )
+    told = {
+        "job_id": ["a", "b", "c"],
+        "submit_s": [0.0] * 3,
+        "walltime_s": [60.0] * 3,
+        "cores": [4, 9, 2],
+        "state": ["queued"] * 3,
+    }
     told |= {"single_node": [True, True, True], "demand_memory": [32, 0, 64]}
     orders = Desk(platform, "fcfs").decide(Snapshot.of(1.0, told, {"power": ["on"] * 2}))
     assert [(s.job_id, s.nodes) for s in orders.starts] == [("c", ((0, 0, 2),))]
@@ -151,7 +159,10 @@ def test_files(tmp_path: Path) -> None:
         ({"jobs__cores": [2, 1.5, 1]}, "jobs.cores[1] is 1.5: give a whole number"),
         ({"jobs__cores": [2, 2**31, 1]}, "jobs.cores[1] is 2147483648: give a whole number"),
         ({"jobs__cores": [2, 4]}, "jobs.cores has 2 entries, the columns before it 3"),
-        ({"jobs__state": ["running", "asleep", "queued"]}, "jobs.state[1] is 'asleep': give one of queued, given, running"),
+        (
+            {"jobs__state": ["running", "asleep", "queued"]},
+            "jobs.state[1] is 'asleep': give one of queued, given, running",
+        ),
         ({"jobs__state": ["running\nqueued", "queued", "queued"]}, "jobs.state[0] is 'running\\nqueued': give one of"),
         ({"jobs__state": ["running", "queued", "\ud800"]}, "give one of queued, given, running"),
         ({"jobs__state": ["running", None, "queued"]}, "jobs.state[1] is None: give one of queued, given, running"),
@@ -176,8 +187,14 @@ def test_files(tmp_path: Path) -> None:
         ({"nodes__power": ["on", "on\non", "on", ""]}, "nodes.power[1] is 'on\\non': give one of on,"),
         ({"placed__cores": [2**62]}, "placed.cores[0] is 4611686018427387904: give a whole number"),
         ({"placed__last": [4]}, "placed.last[0] is 4: there are 4 nodes"),
-        ({"placed__first": [1], "placed__last": [4], "jobs__cores": [4, 4, 1]}, "placed.last[0] is 4: there are 4 nodes"),
-        ({"placed": {"job": [0, 7], "first": [0, 2], "last": [1, 2], "cores": [1, 1]}}, "placed.job[1] is 7: give the place of a job"),
+        (
+            {"placed__first": [1], "placed__last": [4], "jobs__cores": [4, 4, 1]},
+            "placed.last[0] is 4: there are 4 nodes",
+        ),
+        (
+            {"placed": {"job": [0, 7], "first": [0, 2], "last": [1, 2], "cores": [1, 1]}},
+            "placed.job[1] is 7: give the place of a job",
+        ),
         ({"placed__job": [1]}, "placed.job[0] is 1: that job is queued"),
         ({"placed__job": [7]}, "placed.job[0] is 7: give the place of a job"),
         ({"placed__last": [0]}, "job 'a' has 2 cores, and holds 1 in placed"),
@@ -193,12 +210,19 @@ def test_bad_snapshots_are_refused_in_one_line(changes: dict[str, Any], words: s
 def test_a_switch_that_is_late_is_late_in_its_json_too() -> None:
     """It is not taken for one whose end nobody tells."""
     told = _told(
-        nodes__power=["on", "on", "switching_on", "off"], nodes__switch_end_s=[None, None, 900.0, None], nodes__idle_since_s=[None] * 4
+        nodes__power=["on", "on", "switching_on", "off"],
+        nodes__switch_end_s=[None, None, 900.0, None],
+        nodes__idle_since_s=[None] * 4,
     )
     snapshot = Snapshot.from_plain(told)
     again = Snapshot.from_json(snapshot.to_json())
-    assert snapshot.nodes["done"].tolist() == [-1, -1, 900_000_000, -1] and again.nodes.tobytes() == snapshot.nodes.tobytes()
-    untold = Snapshot.from_plain(_told(nodes__power=["on", "on", "switching_on", "off"], nodes__idle_since_s=[None] * 4))
+    assert (
+        snapshot.nodes["done"].tolist() == [-1, -1, 900_000_000, -1]
+        and again.nodes.tobytes() == snapshot.nodes.tobytes()
+    )
+    untold = Snapshot.from_plain(
+        _told(nodes__power=["on", "on", "switching_on", "off"], nodes__idle_since_s=[None] * 4)
+    )
     assert Snapshot.from_json(untold.to_json()).nodes.tobytes() == untold.nodes.tobytes() and untold.survey.untold == 1
     desk = [Desk(_platform(), "conservative", "timeout:300", rebuild=True) for _ in range(2)]
     assert desk[0].decide(snapshot) == desk[1].decide(again)
@@ -218,10 +242,18 @@ def test_lists_and_arrays_of_any_kind_say_the_same() -> None:
         array.flags.writeable = False
         return array
 
-    ways = (np.array, lambda v: np.array(v, object), read_only, lambda v: np.repeat(v, 2)[::2], lambda v: np.array(v, np.float32))
+    ways = (
+        np.array,
+        lambda v: np.array(v, object),
+        read_only,
+        lambda v: np.repeat(v, 2)[::2],
+        lambda v: np.array(v, np.float32),
+    )
     for way in ways:
         told = {f"jobs__{name}": way(plain.columns()["jobs"][name]) for name in ("submit_s", "walltime_s", "cores")}
-        found = Snapshot.from_plain(_told(**told, placed__job=way([0]), jobs__single_node=way([False] * 3).astype(bool)))
+        found = Snapshot.from_plain(
+            _told(**told, placed__job=way([0]), jobs__single_node=way([False] * 3).astype(bool))
+        )
         assert found.jobs.tobytes() == plain.jobs.tobytes() and found.placed.tobytes() == plain.placed.tobytes()
         assert found.nodes.tobytes() == plain.nodes.tobytes() and found.survey == plain.survey
 
@@ -264,10 +296,18 @@ def test_snapshots_that_cannot_be_of_the_machine(changes: dict[str, Any], words:
 @pytest.mark.parametrize("submit_s", [[30.0, 20.0, 40.0], [10.0, 30.0, 20.0], [40.0, 30.0, 20.0]])
 def test_jobs_in_any_order_of_their_submission(submit_s: list[float]) -> None:
     """Three jobs of a whole machine, of which the one that was submitted first starts, whatever place it has."""
-    columns = {"job_id": ["a", "b", "c"], "submit_s": submit_s, "walltime_s": [60.0] * 3, "cores": [4] * 3, "state": ["queued"] * 3}
+    columns = {
+        "job_id": ["a", "b", "c"],
+        "submit_s": submit_s,
+        "walltime_s": [60.0] * 3,
+        "cores": [4] * 3,
+        "state": ["queued"] * 3,
+    }
     snapshot = Snapshot.of(50.0, columns, {"power": ["on"] * 4})
     assert snapshot.survey.late == int(submit_s[0] > submit_s[1]) + int(submit_s[1] > submit_s[2])
-    assert [start.job_id for start in Desk(_platform(), "fcfs").decide(snapshot).starts] == ["abc"[submit_s.index(min(submit_s))]]
+    assert [start.job_id for start in Desk(_platform(), "fcfs").decide(snapshot).starts] == [
+        "abc"[submit_s.index(min(submit_s))]
+    ]
 
 
 def test_time_goes_forwards() -> None:
@@ -305,12 +345,17 @@ def test_a_machine_that_cannot_switch() -> None:
 def test_state_files_of_others_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "desk.json"
     Desk(_platform(), "easy", "timeout:300").save(path)
-    with pytest.raises(escala.EscalaError, match=r"desk.json: policies 'easy \+ timeout:300', this desk has 'saf \+ never'"):
+    with pytest.raises(
+        escala.EscalaError, match=r"desk.json: policies 'easy \+ timeout:300', this desk has 'saf \+ never'"
+    ):
         Desk(_platform(), "saf").restore(path)
     with pytest.raises(escala.EscalaError, match="nodes 4, this desk has 5"):
         Desk(_platform("5x1"), "easy", "timeout:300").restore(path)
     for other in (_platform("4x2"), "4x1:grid5000"):
-        with pytest.raises(escala.EscalaError, match=r"desk\.json: of nodes with other cores, resources or power than those of this desk"):
+        with pytest.raises(
+            escala.EscalaError,
+            match=r"desk\.json: of nodes with other cores, resources or power than those of this desk",
+        ):
             Desk(other, "easy", "timeout:300").restore(path)
     told = json.loads(path.read_text())
     older = {name: value for name, value in told.items() if name not in ("machine", "sha256")}
@@ -328,7 +373,13 @@ def test_state_files_of_others_are_refused(tmp_path: Path) -> None:
 
 def test_more_jobs_than_there_was_room_for() -> None:
     n = 700
-    jobs = {"job_id": [str(k) for k in range(n)], "submit_s": [0.0] * n, "walltime_s": [9.0] * n, "cores": [1] * n, "state": ["queued"] * n}
+    jobs = {
+        "job_id": [str(k) for k in range(n)],
+        "submit_s": [0.0] * n,
+        "walltime_s": [9.0] * n,
+        "cores": [1] * n,
+        "state": ["queued"] * n,
+    }
     for scheduler in ("easy", "saf", "easy++", lambda view, act: [act.start(job) for job in view.queue[:4]]):
         desk = Desk(_platform(), scheduler, "hold:0.5")
         for now in (0.0, 1.0):

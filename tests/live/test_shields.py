@@ -1,4 +1,5 @@
-"""Learnt shutdown policies behind a shield, asked from outside: what they order is what they do in a run inside, through restarts."""
+"""Learnt shutdown policies behind a shield, asked from outside: what they order is what they do in a run inside,
+through restarts."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ from tests.oracle.engines import run_kernel
 
 
 def _shielded_shutdown(base: str = "timeout:90", name: str = "g5k-1-4", **how: Any) -> Any:
-    return shielded(escala.load_agent(STUDIES / "deepshutdown2020" / "agents" / name), base=base, futures=8, seed=2, **how)
+    return shielded(
+        escala.load_agent(STUDIES / "deepshutdown2020" / "agents" / name), base=base, futures=8, seed=2, **how
+    )
 
 
 @pytest.mark.parametrize("kind", ["one-core", "multi-core"])
@@ -52,7 +55,9 @@ def test_what_a_shield_counts_goes_on_after_a_restart(role: str, tmp_path: Path)
         return made[-1]
 
     Machine(case.platform, case.jobs).run(make, tmp_path / "state.json")
-    assert len(made) > 3 and made[-1].counts == counts and 0 < counts["overruled"] < counts["unlike"] < counts["choices"]
+    assert (
+        len(made) > 3 and made[-1].counts == counts and 0 < counts["overruled"] < counts["unlike"] < counts["choices"]
+    )
     assert json.loads(Answers(made[-1]).answer(b'{"status": true}'))["status"]["counts"] == counts
     assert counted(made[-1].counts, "; ").endswith(f" unlike the base's, {counts['overruled']} overruled")
     made[-1].save(tmp_path / "state.json")
@@ -67,7 +72,9 @@ def test_what_a_shield_counts_goes_on_after_a_restart(role: str, tmp_path: Path)
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scheduler", ["saf", "easy", "fcfs", "wfp3-fit"])
-@pytest.mark.parametrize("base", ["never", "timeout:90", "timeout:40+2", "proportional:0.5", "hold:0.5", "hold:0.5:if-busy:200"])
+@pytest.mark.parametrize(
+    "base", ["never", "timeout:90", "timeout:40+2", "proportional:0.5", "hold:0.5", "hold:0.5:if-busy:200"]
+)
 def test_long_runs_of_shutdown_policies_behind_a_shield(base: str, scheduler: str, kind: str) -> None:
     name = {"one-core": "graphite-1-0"}.get(kind, "g5k-1-4")
     assert _twin("shutdown", lambda: _shielded_shutdown(base, name, margin=0.05), scheduler, kind, JOBS) == []

@@ -1,4 +1,5 @@
-"""Sites asked from outside: partitions, jobs of one node with memory and GPUs, and nodes that are gone, against runs inside the kernel."""
+"""Sites asked from outside: partitions, jobs of one node with memory and GPUs, and nodes that are gone, against runs
+inside the kernel."""
 
 from __future__ import annotations
 
@@ -22,7 +23,13 @@ CORES = [4, 8, 4, 8, 4, 8, 4]
 MEMORY = [16, 64, 16, 64, 16, 64, 16]
 GPUS = [0, 4, 0, 4, 0, 2, 0]
 PARTS = {"batch": (0, 2, 4, 6), "gpu": (1, 3, 5)}  # interleaved: no partition is a range of nodes
-PAIRS = [("easy", "timeout:2"), ("saf", "hold:0.5"), ("conservative", "never"), ("fcfs", "timeout:0"), ("easy++", "timeout:3")]
+PAIRS = [
+    ("easy", "timeout:2"),
+    ("saf", "hold:0.5"),
+    ("conservative", "never"),
+    ("fcfs", "timeout:0"),
+    ("easy++", "timeout:3"),
+]
 
 
 def _site(parts: dict[str, tuple[int, ...]] = PARTS) -> Site:
@@ -35,22 +42,41 @@ def _world(nodes: Any = range(7)) -> dict[str, Any]:
     """The nodes as the machine of the tests knows them."""
     kept = list(nodes)
     resources = {"memory": [MEMORY[n] for n in kept], "gpu": [GPUS[n] for n in kept]}
-    return {"cores": [CORES[n] for n in kept], "profiles": [PROFILE], "profile_of": [0] * len(kept), "resources": resources}
+    return {
+        "cores": [CORES[n] for n in kept],
+        "profiles": [PROFILE],
+        "profile_of": [0] * len(kept),
+        "resources": resources,
+    }
 
 
 def _jobs(count: int, seed: int = 0, shapes: bool = True) -> list[dict[str, Any]]:
-    """Jobs of both partitions; half take one node with memory and GPUs, the others any cores of several. shapes: without, all do that."""
+    """Jobs of both partitions; half take one node with memory and GPUs, the others any cores of several. shapes:
+    without, all do that."""
     draw = random.Random(f"site/{seed}")
     out, now = [], 0.0
     for k in range(count):
         now += draw.choice((0.0, 1.0, 1.0, 4.0))
         part, single = draw.choice(tuple(PARTS)), draw.random() < 0.5 and shapes
         length = float(draw.randint(1, 20))
-        job = {"job_id": f"{k:03}", "submit_s": now, "runtime_s": length, "walltime_s": length * draw.choice((1, 1, 2)), "load": 1.0}
-        job |= {"cores": draw.randint(1, 4 if single else 12), "single_node": single, "user": draw.choice("abc"), "partition": part}
+        job = {
+            "job_id": f"{k:03}",
+            "submit_s": now,
+            "runtime_s": length,
+            "walltime_s": length * draw.choice((1, 1, 2)),
+            "load": 1.0,
+        }
+        job |= {
+            "cores": draw.randint(1, 4 if single else 12),
+            "single_node": single,
+            "user": draw.choice("abc"),
+            "partition": part,
+        }
         memory, gpus = draw.choice((0, 8, 16)), draw.choice((0, 1, 2))
         out.append(
-            job | {"demand_memory": memory if single else 0, "demand_gpu": gpus if single and part == "gpu" else 0} if shapes else job
+            job | {"demand_memory": memory if single else 0, "demand_gpu": gpus if single and part == "gpu" else 0}
+            if shapes
+            else job
         )
     return out
 
@@ -77,7 +103,9 @@ def _inside(jobs: list[dict[str, Any]], platform: escala.Platform, scheduler: st
     return escala.simulate(escala.Workload.from_jobs(plain), platform, scheduler, shutdown, **options)
 
 
-def _differences(result: Any, jobs: list[dict[str, Any]], places: list[dict[str, Any]], nodes: tuple[int, ...]) -> list[str]:
+def _differences(
+    result: Any, jobs: list[dict[str, Any]], places: list[dict[str, Any]], nodes: tuple[int, ...]
+) -> list[str]:
     """What starts, ends and nodes (of the site) of a run inside the kernel have otherwise."""
     expected = rows(result.jobs)
     for row in expected:
@@ -90,8 +118,12 @@ def _differences(result: Any, jobs: list[dict[str, Any]], places: list[dict[str,
 
 
 @pytest.mark.parametrize(("scheduler", "shutdown"), PAIRS)
-@pytest.mark.parametrize(("seed", "count"), [(0, 80), (1, 80), *(pytest.param(seed, 300, marks=pytest.mark.long) for seed in (2, 3))])
-def test_each_partition_is_as_if_it_were_alone(scheduler: str, shutdown: str, seed: int, count: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("seed", "count"), [(0, 80), (1, 80), *(pytest.param(seed, 300, marks=pytest.mark.long) for seed in (2, 3))]
+)
+def test_each_partition_is_as_if_it_were_alone(
+    scheduler: str, shutdown: str, seed: int, count: int, tmp_path: Path
+) -> None:
     """Through JSON, with a restart from the state file at every 10th decision."""
     site, jobs = _site(), _jobs(count, seed, shapes=scheduler != "conservative")  # which refuses jobs of one node
     options = {"rebuild": True} if scheduler == "conservative" else {}
@@ -107,7 +139,9 @@ def test_each_partition_is_as_if_it_were_alone(scheduler: str, shutdown: str, se
 
 @pytest.mark.parametrize(("scheduler", "shutdown"), PAIRS)
 @pytest.mark.parametrize("count", [80, pytest.param(300, marks=pytest.mark.long)])
-def test_nodes_that_are_gone_are_as_if_they_were_not_there(scheduler: str, shutdown: str, count: int, tmp_path: Path) -> None:
+def test_nodes_that_are_gone_are_as_if_they_were_not_there(
+    scheduler: str, shutdown: str, count: int, tmp_path: Path
+) -> None:
     gone, left = (1, 4), (0, 2, 3, 5, 6)
     jobs = _jobs(count, shapes=scheduler != "conservative")
     options = {"rebuild": True} if scheduler == "conservative" else {}
@@ -123,7 +157,13 @@ def test_nodes_that_are_gone_are_as_if_they_were_not_there(scheduler: str, shutd
 
 
 def _snapshot(**jobs: Any) -> Snapshot:
-    told = {"job_id": ["1", "2"], "submit_s": [1.0, 2.0], "walltime_s": [60.0, 60.0], "cores": [8, 4], "state": ["queued", "queued"]}
+    told = {
+        "job_id": ["1", "2"],
+        "submit_s": [1.0, 2.0],
+        "walltime_s": [60.0, 60.0],
+        "cores": [8, 4],
+        "state": ["queued", "queued"],
+    }
     return Snapshot.of(10.0, told | jobs, {"power": ["on"] * 7, "idle_since_s": [0.0] * 7})
 
 
@@ -131,7 +171,10 @@ def test_what_a_site_gives_by_hand() -> None:
     desk = desk_of(_site(), "easy", "timeout:5")
     orders = desk.decide(Snapshot.from_json(_snapshot(partition=["gpu", None]).to_json()))
     assert [(start.job_id, start.nodes) for start in orders.starts] == [("2", ((0, 0, 4),)), ("1", ((1, 1, 8),))]
-    assert orders.offs == (2, 3, 4, 5, 6) and [one.job_id for one in desk.plan(_snapshot(partition=["gpu", None]))] == ["2", "1"]
+    assert orders.offs == (2, 3, 4, 5, 6) and [one.job_id for one in desk.plan(_snapshot(partition=["gpu", None]))] == [
+        "2",
+        "1",
+    ]
     assert type(desk_of(_site({"batch": (0, 1)}))) is Desk
 
 
@@ -158,9 +201,18 @@ def test_a_job_larger_than_its_partition_holds_back_nobody(tmp_path: Path) -> No
     [
         (lambda: SiteDesk(_site({"batch": (0, 1), "gpu": (1, 2)})), "partitions 'batch' and 'gpu' share node"),
         (lambda: SiteDesk(_site(), "slurm"), "scheduler slurm has rules of its own"),
-        (lambda: SiteDesk(_site()).decide(_snapshot(partition=["gpu", "none"])), "has no partition 'none': it has batch, gpu"),
-        (lambda: Desk(_site()).decide(_snapshot(partition=["gpu", "gpu"])), "this desk knows no partitions: ask a SiteDesk"),
-        (lambda: SiteDesk(_site({"a": (0,), "b": (1,)})).decide(_snapshot()), "job '1' names no partition, and none is the default"),
+        (
+            lambda: SiteDesk(_site()).decide(_snapshot(partition=["gpu", "none"])),
+            "has no partition 'none': it has batch, gpu",
+        ),
+        (
+            lambda: Desk(_site()).decide(_snapshot(partition=["gpu", "gpu"])),
+            "this desk knows no partitions: ask a SiteDesk",
+        ),
+        (
+            lambda: SiteDesk(_site({"a": (0,), "b": (1,)})).decide(_snapshot()),
+            "job '1' names no partition, and none is the default",
+        ),
         (lambda: _snapshot(partition=["gpu", 3]), "jobs.partition[1] is 3: give a text, or null"),
     ],
 )
@@ -184,4 +236,6 @@ def test_a_decision_that_fails_leaves_no_trace(tmp_path: Path) -> None:
     desk.save(tmp_path / "after.json")
     assert (tmp_path / "before.json").read_text() == (tmp_path / "after.json").read_text()
     with pytest.raises(escala.EscalaError, match="of other partitions"):
-        SiteDesk(_site({"a": PARTS["batch"], "b": PARTS["gpu"]}), "easy-fast", "hold:0.5").restore(tmp_path / "after.json")
+        SiteDesk(_site({"a": PARTS["batch"], "b": PARTS["gpu"]}), "easy-fast", "hold:0.5").restore(
+            tmp_path / "after.json"
+        )

@@ -1,4 +1,5 @@
-"""Slurm's rules asked from outside, against runs inside the kernel: overlapping partitions, limits, shapes, and nodes that are gone."""
+"""Slurm's rules asked from outside, against runs inside the kernel: overlapping partitions, limits, shapes, and nodes
+that are gone."""
 
 from __future__ import annotations
 
@@ -102,7 +103,11 @@ def test_what_a_start_tells(tmp_path: Path) -> None:
     orders = _in_time(SlurmDesk(_site(tmp_path)), asked)
     assert [one.job_id for one in orders.starts] == ["0", "1"]
     first, second = orders.starts
-    assert (first.partition, first.nodes, dict(first.held)) == ("some", ((0, 0, 4),), {"memory_mb": (2000,), "gpu:k": (1,)})
+    assert (first.partition, first.nodes, dict(first.held)) == (
+        "some",
+        ((0, 0, 4),),
+        {"memory_mb": (2000,), "gpu:k": (1,)},
+    )
     assert second.partition == "some" and dict(second.held) == {"memory_mb": (400,)}
     assert type(orders).read(orders.told()) == orders
 
@@ -126,20 +131,35 @@ def test_tasks_that_no_node_has_room_for_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_no_node_has_is_refused_of_its_job_alone(tmp_path: Path) -> None:
-    """A feature, a kind of GPU: the others go on. One that runs, from before its node lost the feature, keeps what it has."""
+    """A feature, a kind of GPU: the others go on. One that runs, from before its node lost the feature, keeps what it
+    has."""
     told: dict[str, Any] = {"features": ["x", None, None, None, "x"], "gpu_kind": [None, "h100", None, None, None]}
-    told |= {"gpus_per_node": [None, 1, None, 1, None], "state": ["queued"] * 4 + ["running"], "start_s": [None] * 4 + [50.0]}
+    told |= {
+        "gpus_per_node": [None, 1, None, 1, None],
+        "state": ["queued"] * 4 + ["running"],
+        "start_s": [None] * 4 + [50.0],
+    }
     placed = {"job": [4], "first": [0], "last": [0], "cores": [4]}
-    orders = _in_time(SlurmDesk(_site(tmp_path)), _snapshot(partition=["some"] * 5, memory_mb_per_core=[100] * 5, placed=placed, **told))
+    orders = _in_time(
+        SlurmDesk(_site(tmp_path)),
+        _snapshot(partition=["some"] * 5, memory_mb_per_core=[100] * 5, placed=placed, **told),
+    )
     assert [one.job_id for one in orders.starts] == ["2", "3"]
     assert [one.job_id for one in orders.refused] == ["0", "1"]
     assert orders.refused[0].why.startswith("it needs feature 'x', which no node of site")
-    assert orders.refused[1].why.startswith("it asks for GPUs of kind 'h100', and site") and orders.refused[1].why.endswith(" has k")
+    assert orders.refused[1].why.startswith("it asks for GPUs of kind 'h100', and site") and orders.refused[
+        1
+    ].why.endswith(" has k")
 
 
 def test_what_is_held_is_reckoned_where_nobody_tells_it(tmp_path: Path) -> None:
     """A job that runs has 2 GPUs and 4 000 MB of node 0; the next that wants a GPU of it goes elsewhere."""
-    running: dict[str, Any] = {"state": ["running", "queued"], "start_s": [50.0, None], "gpus_per_node": [2, 1], "nodes": [1, 1]}
+    running: dict[str, Any] = {
+        "state": ["running", "queued"],
+        "start_s": [50.0, None],
+        "gpus_per_node": [2, 1],
+        "nodes": [1, 1],
+    }
     placed = {"job": [0], "first": [0], "last": [0], "cores": [4]}
     for held in ({}, {"memory_mb": [4000], "gpu:k": [2]}):
         asked = _snapshot(placed=placed | held, memory_mb_per_core=[1000, 100], **running)
@@ -151,7 +171,9 @@ def test_what_is_held_is_reckoned_where_nobody_tells_it(tmp_path: Path) -> None:
 
 def test_a_plan_is_what_slurm_would_do_and_no_decision(tmp_path: Path) -> None:
     desk = SlurmDesk(_site(tmp_path))
-    asked = _snapshot(nodes=[4, 4, 1], exclusive=[True, True, None], cores=[32, 32, 1], walltime_s=[600.0, 1200.0, 60.0])
+    asked = _snapshot(
+        nodes=[4, 4, 1], exclusive=[True, True, None], cores=[32, 32, 1], walltime_s=[600.0, 1200.0, 60.0]
+    )
     desk.save(tmp_path / "before.json")
     planned = desk.plan(asked, first=3)
     desk.save(tmp_path / "after.json")
@@ -178,7 +200,10 @@ def test_compiling_beforehand_leaves_no_trace(tmp_path: Path) -> None:
     assert (tmp_path / "before.json").read_text() == (tmp_path / "after.json").read_text()
 
 
-FAIR = 'PriorityType = "priority/multifactor"\nPriorityWeightFairshare = "10"\nAccountingStorageType = "accounting_storage/slurmdbd"\n'
+FAIR = (
+    'PriorityType = "priority/multifactor"\nPriorityWeightFairshare = "10"\nAccountingStorageType = '
+    '"accounting_storage/slurmdbd"\n'
+)
 
 
 def test_under_fair_share_priorities_are_told(tmp_path: Path) -> None:
@@ -202,10 +227,19 @@ def test_under_fair_share_priorities_are_told(tmp_path: Path) -> None:
             lambda site: SlurmDesk(site, Settings(preempt="qos", preempt_mode="requeue")),
             "lets jobs preempt others, which is only simulated",
         ),
-        (lambda site: SlurmDesk(site).decide(_snapshot(partition=["none"])), "has no partition 'none': it has all, some"),
+        (
+            lambda site: SlurmDesk(site).decide(_snapshot(partition=["none"])),
+            "has no partition 'none': it has all, some",
+        ),
         (lambda site: SlurmDesk(site).decide(_snapshot(nodes=[8], tasks=[4])), "no more than its tasks are possible"),
-        (lambda site: SlurmDesk(site).decide(_snapshot(tasks=[1.5])), "jobs.tasks[0] is 1.5: give a whole number, or null"),
-        (lambda site: SlurmDesk(site).decide(_snapshot(exclusive=[1])), "jobs.exclusive[0] is 1: give true or false, or null"),
+        (
+            lambda site: SlurmDesk(site).decide(_snapshot(tasks=[1.5])),
+            "jobs.tasks[0] is 1.5: give a whole number, or null",
+        ),
+        (
+            lambda site: SlurmDesk(site).decide(_snapshot(exclusive=[1])),
+            "jobs.exclusive[0] is 1: give true or false, or null",
+        ),
         (lambda site: SlurmDesk(site).decide(_snapshot(dependency=["after:1"])), "jobs.dependency is no column"),
         (
             lambda site: SlurmDesk(site).decide(_snapshot(single_node=[True], demand_gpu=[1])),
@@ -213,13 +247,22 @@ def test_under_fair_share_priorities_are_told(tmp_path: Path) -> None:
         ),
         (
             lambda site: SlurmDesk(site).decide(
-                _snapshot(state=["running"], start_s=[1.0], placed={"job": [0], "first": [0], "last": [0], "cores": [4], "gpu": [1]})
+                _snapshot(
+                    state=["running"],
+                    start_s=[1.0],
+                    placed={"job": [0], "first": [0], "last": [0], "cores": [4], "gpu": [1]},
+                )
             ),
             "placed.gpu: site 'small' has gpu:k: say of which kind they are",
         ),
         (
             lambda site: SlurmDesk(site).decide(
-                _snapshot(state=["running"], start_s=[1.0], cores=[9], placed={"job": [0], "first": [0], "last": [0], "cores": [9]})
+                _snapshot(
+                    state=["running"],
+                    start_s=[1.0],
+                    cores=[9],
+                    placed={"job": [0], "first": [0], "last": [0], "cores": [9]},
+                )
             ),
             "jobs hold more of node 0 than its 8 cores",
         ),

@@ -1,4 +1,5 @@
-"""What a desk orders is what the run inside the kernel does: starts, nodes, states of nodes and joules, through JSON and restarts."""
+"""What a desk orders is what the run inside the kernel does: starts, nodes, states of nodes and joules, through JSON
+and restarts."""
 
 from __future__ import annotations
 
@@ -106,7 +107,11 @@ class Naming:
     def decide(self, view: Any, act: Any) -> None:
         for job in view.queue:
             theirs = [one.nodes for one in view.running if one.user == job.user and one.start_s is not None]
-            taken = {n for nodes in theirs for low, high, _ in nodes for n in range(low, high + 1)} if view.now_s % 2 else set()
+            taken = (
+                {n for nodes in theirs for low, high, _ in nodes for n in range(low, high + 1)}
+                if view.now_s % 2
+                else set()
+            )
             free, found = view.free_cores, []
             on = [n for n, state in enumerate(view.node_states) if state == "on" and free[n] > 0 and n not in taken]
             while on and free[found].sum() < job.cores:
@@ -136,7 +141,8 @@ def test_objects_that_remember(kind: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    "formula", ["easy:queue=saf:backfill=sjf", "easy:queue=wfp3", "conservative:queue=sjf", "easy:queue=f1:estimate=last2"]
+    "formula",
+    ["easy:queue=saf:backfill=sjf", "easy:queue=wfp3", "conservative:queue=sjf", "easy:queue=f1:estimate=last2"],
 )
 def test_long_runs_of_tuned_policies(formula: str, kind: str, tmp_path: Path) -> None:
     (tmp_path / "policy.toml").write_text(f'format = 1\nformula = "{formula}"\nguard = "20s"\n')

@@ -43,7 +43,9 @@ def platform_of(case: Case) -> escala.Platform:
     return escala.Platform(
         name="world",
         cores=case.platform["cores"],
-        profiles=tuple(escala.PowerProfile(name=f"p{k}", **profile) for k, profile in enumerate(case.platform["profiles"])),
+        profiles=tuple(
+            escala.PowerProfile(name=f"p{k}", **profile) for k, profile in enumerate(case.platform["profiles"])
+        ),
         profile_of=case.platform["profile_of"],
         resources=case.platform.get("resources", {}),
     )
@@ -52,13 +54,16 @@ def platform_of(case: Case) -> escala.Platform:
 def differences(
     case: Case, restart_every: int = 10, scheduler: Any = None, shutdown: Any = None, kind: type[Machine] = Machine
 ) -> list[str]:
-    """What the machine did otherwise than the run inside the kernel; empty if nothing. scheduler, shutdown: make objects, one a desk."""
+    """What the machine did otherwise than the run inside the kernel; empty if nothing. scheduler, shutdown: make
+    objects, one a desk."""
     expected = run_kernel(case)
     options = {name: value for name, value in case.options.items() if name not in RUN_ONLY}
     platform = platform_of(case)
 
     def make() -> Desk:
-        objects = {name: made() for name, made in (("scheduler", scheduler), ("shutdown", shutdown)) if made is not None}
+        objects = {
+            name: made() for name, made in (("scheduler", scheduler), ("shutdown", shutdown)) if made is not None
+        }
         return Desk(platform, **{**options, **objects})
 
     machine = kind(case.platform, case.jobs, case.options.get("start_off", False))

@@ -16,15 +16,25 @@ OFF, SCHEDULING = "escala/OffReservation-v0", "escala/Scheduling-v0"
 class Dice(Deciding):
     """always: the one action that it chooses, allowed or not."""
 
-    def __init__(self, env_id: str, options: dict[str, Any], shape: tuple[int, ...], actions: int, always: int | None = None) -> None:
-        told = {"env_id": env_id, "env_options": options, "observation_shape": shape, "actions": actions, "algorithm": "dice"}
+    def __init__(
+        self, env_id: str, options: dict[str, Any], shape: tuple[int, ...], actions: int, always: int | None = None
+    ) -> None:
+        told = {
+            "env_id": env_id,
+            "env_options": options,
+            "observation_shape": shape,
+            "actions": actions,
+            "algorithm": "dice",
+        }
         super().__init__(told)
         self.always = always
 
     def logits(self, seen: NDArray[np.float32]) -> NDArray[np.float64]:
         return np.zeros((len(seen), int(self.manifest["actions"])))
 
-    def act(self, observation: NDArray[np.float32], mask: NDArray[np.bool_], random: np.random.Generator | None) -> NDArray[np.int64]:
+    def act(
+        self, observation: NDArray[np.float32], mask: NDArray[np.bool_], random: np.random.Generator | None
+    ) -> NDArray[np.int64]:
         return super().act(observation, mask, random) if self.always is None else np.full(len(mask), self.always)
 
 

@@ -31,8 +31,12 @@ CLOCK = {"day_s": 60.0, "period_s": 2.0, "oversized": "drop", "min_jobs": 1}
 
 
 def machine(case: Case) -> escala.Platform:
-    profiles = tuple(escala.PowerProfile(name=f"p{k}", **profile) for k, profile in enumerate(case.platform["profiles"]))
-    return escala.Platform(name="world", cores=case.platform["cores"], profiles=profiles, profile_of=case.platform["profile_of"])
+    profiles = tuple(
+        escala.PowerProfile(name=f"p{k}", **profile) for k, profile in enumerate(case.platform["profiles"])
+    )
+    return escala.Platform(
+        name="world", cores=case.platform["cores"], profiles=profiles, profile_of=case.platform["profile_of"]
+    )
 
 
 def days(seed: int, size: str = "small") -> tuple[escala.Platform, list[escala.Workload]]:
@@ -40,7 +44,9 @@ def days(seed: int, size: str = "small") -> tuple[escala.Platform, list[escala.W
     rng = random.Random(seed)
     nodes = 100 if size == "broad" else rng.randint(1, 6)
     case = Case(draw_platform(rng, 1.0, False, nodes), [], {"shutdown": "never"})
-    logs = [draw_jobs(rng, 1.0, case.platform, case.options, False, draw_number(rng, "easy", size, 25)) for _ in range(3)]
+    logs = [
+        draw_jobs(rng, 1.0, case.platform, case.options, False, draw_number(rng, "easy", size, 25)) for _ in range(3)
+    ]
     return machine(case), [escala.Workload.from_jobs(jobs) for jobs in logs]
 
 
@@ -61,7 +67,9 @@ def test_off_reservation(options: dict[str, Any], size: str) -> None:
         play(OFF, platform, logs, window=("cut", "drain")[seed % 2], **options)
         for jobs in logs:
             agent = shutdown_dice(platform, day_s=60.0, period_s=2.0, **options)
-            escala.simulate(jobs, platform, scheduler="saf", shutdown=agent.policy(seed=seed), oversized="drop", start_off=seed == 1)
+            escala.simulate(
+                jobs, platform, scheduler="saf", shutdown=agent.policy(seed=seed), oversized="drop", start_off=seed == 1
+            )
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -99,7 +107,10 @@ def test_days_played_by_scores(size: str) -> None:
 def test_days_played_by_policies_of_the_kernel(size: str) -> None:
     platform, logs = days(6, size)
     held = OffReservationBatch(3, logs, platform, action="hold", **CLOCK)
-    for level in (*levels(OFF, held).values(), *levels(SCHEDULING, SchedulingBatch(3, logs, platform, **CLOCK)).values()):
+    for level in (
+        *levels(OFF, held).values(),
+        *levels(SCHEDULING, SchedulingBatch(3, logs, platform, **CLOCK)).values(),
+    ):
         assert level(60.0) is not None
 
 
@@ -144,7 +155,9 @@ def test_look_ahead() -> None:
 def test_bounds(objective: str) -> None:
     for seed in range(6):
         platform, logs = days(seed)
-        columns = (np.ceil(logs[0].jobs[name].to_numpy()).astype(np.int64) for name in ("submit_s", "walltime_s", "cores"))
+        columns = (
+            np.ceil(logs[0].jobs[name].to_numpy()).astype(np.int64) for name in ("submit_s", "walltime_s", "cores")
+        )
         instance = Instance(*columns, np.array([platform.total_cores]), objective)
         lower = bound(instance, steps=("wspt", "lagrange")).lower
         assert lower is not None and lower <= search(instance, effort=0.01).value * (1 + 1e-9)

@@ -70,7 +70,9 @@ def test_an_agent_that_holds_sets_a_timer_for_each_waiting_job() -> None:
 def test_holds_that_change_at_every_submission_leave_room_for_all_timers(ask: str) -> None:
     """Each change asks for new times of all waiting jobs, within the same minute."""
     n, holds = 300, (0.5, 0.52, 0.54)
-    env = gymnasium.make(OFF, workload=[log(n, pause_s=0.1)], platform=NODES, action="hold", holds=holds, ask=ask, window="drain")
+    env = gymnasium.make(
+        OFF, workload=[log(n, pause_s=0.1)], platform=NODES, action="hold", holds=holds, ask=ask, window="drain"
+    )
     env.reset(seed=0)
     most, over, steps = 0, False, 0
     while not over:
@@ -83,8 +85,13 @@ def test_holds_that_change_at_every_submission_leave_room_for_all_timers(ask: st
 
 @pytest.mark.parametrize("action", [-1, -3, 21, 10**6])
 def test_what_an_agent_chose_is_checked(action: int) -> None:
-    for given in ({"scheduler": scheduling_dice(always=action)}, {"shutdown": shutdown_dice(NODES, always=action), "scheduler": "saf"}):
-        with pytest.raises(EscalaError, match=f"agent .dice.*: its function chose .*{action}.*: return one whole number in 0"):
+    for given in (
+        {"scheduler": scheduling_dice(always=action)},
+        {"shutdown": shutdown_dice(NODES, always=action), "scheduler": "saf"},
+    ):
+        with pytest.raises(
+            EscalaError, match=f"agent .dice.*: its function chose .*{action}.*: return one whole number in 0"
+        ):
             escala.simulate(log(5), NODES, **given)
 
 
@@ -111,7 +118,10 @@ def test_turns_and_actions_of_games_are_checked() -> None:
 
 def test_networks_refuse_observations_that_are_too_short() -> None:
     weight, bias = torch.zeros(4, 6), torch.zeros(4)
-    for layer in (slot_layers.mean_embedding, lambda *given: slot_layers.preferences(*given, torch.zeros(2, 4), torch.zeros(4))):
+    for layer in (
+        slot_layers.mean_embedding,
+        lambda *given: slot_layers.preferences(*given, torch.zeros(2, 4), torch.zeros(4)),
+    ):
         layer(torch.zeros(2, 18), 3, weight, bias)
         with pytest.raises(EscalaError, match=r"observations of 17 numbers: 3 slots have 3 x 6"):
             layer(torch.zeros(2, 17), 3, weight, bias)

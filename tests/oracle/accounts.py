@@ -1,7 +1,9 @@
-"""Limits of associations by lists: a user in an account, that account, and those above it. Slow, with no code of the package in it.
+"""Limits of associations by lists: a user in an account, that account, and those above it. Slow, with no code of the
+package in it.
 
-The rules are those of https://slurm.schedmd.com/resource_limits.html, and of slurmctld 24.11: acct_policy.c, get_node_cnts of
-node_scheduler.c; limits of each user are handed down as slurmdbd does it (as_mysql_assoc.c), TRES by TRES.
+The rules are those of https://slurm.schedmd.com/resource_limits.html, and of slurmctld 24.11: acct_policy.c,
+get_node_cnts of node_scheduler.c; limits of each user are handed down as slurmdbd does it (as_mysql_assoc.c), TRES by
+TRES.
 """
 
 from __future__ import annotations
@@ -55,7 +57,11 @@ class Holder:
     @property
     def has(self) -> Tres:
         given = self.given
-        return {"cpu": sum(one.cpus for one in given), "mem": sum(one.memory for one in given), "gpu": sum(sum(one.gpus) for one in given)}
+        return {
+            "cpu": sum(one.cpus for one in given),
+            "mem": sum(one.memory for one in given),
+            "gpu": sum(sum(one.gpus) for one in given),
+        }
 
 
 def home(accounts: Accounts, user: str, account: str | None) -> str:
@@ -116,8 +122,17 @@ def at_most_jobs(accounts: Accounts, user: str, account: str, running: list[Hold
     )
 
 
-def over(accounts: Accounts, user: str, account: str, wants: Tres, nodes: set[int] | None, running: list[Holder], hidden: set[str]) -> bool:
-    """Would a limit be passed? Of known nodes those that a group has already do not count. hidden: TRES that a QOS limits for a group."""
+def over(
+    accounts: Accounts,
+    user: str,
+    account: str,
+    wants: Tres,
+    nodes: set[int] | None,
+    running: list[Holder],
+    hidden: set[str],
+) -> bool:
+    """Would a limit be passed? Of known nodes those that a group has already do not count. hidden: TRES that a QOS
+    limits for a group."""
     if any(wants[tres] > most for tres, most in handed_down(accounts, user, account).max_tres.items()):
         return True
     for bounds, name, who in chain(accounts, user, account):
@@ -132,7 +147,8 @@ def over(accounts: Accounts, user: str, account: str, wants: Tres, nodes: set[in
 
 
 def most_nodes(accounts: Accounts, user: str, account: str) -> int:
-    """No more nodes are chosen: of the groups the first that says so counts, if it is less than the limit of each job."""
+    """No more nodes are chosen: of the groups the first that says so counts, if it is less than the limit of each
+    job."""
     most = NO_END
     for at, (bounds, _, _) in enumerate(chain(accounts, user, account)):
         group = bounds.grp_tres.get("node", NO_END)
@@ -146,8 +162,8 @@ def most_nodes(accounts: Accounts, user: str, account: str) -> int:
 
 
 def asked_memory(ask: Ask, cpus: int, count: int, nodes: list[Node], part: set[int]) -> int:
-    """MB that a job counts with while it has none (job_get_tres_mem). Where it asks for none: those of the first node of its partition, for
-    each node."""
+    """MB that a job counts with while it has none (job_get_tres_mem). Where it asks for none: those of the first node
+    of its partition, for each node."""
     return ask.memory_core * cpus or (ask.memory_node or nodes[min(part)].memory) * count
 
 

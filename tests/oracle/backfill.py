@@ -1,10 +1,11 @@
 """Slurm's event and backfill passes by sets and lists: slow, obvious, and with no code of the package in it.
 
-An event pass comes each second and a backfill pass 0.3 s behind it, if something has changed, or later where passes take time (`clock`).
-Partitions that overlap, with tiers; features; priorities, given or multifactor (`priorities`); limits of running jobs, of CPUs, of GPUs
-and of accounts (`accounts`); dependencies; begin times; arrays; reservations with jobs of their own, flexible and magnetic ones; outages
-and drains; nodes that jobs share (`shapes`). The rules are those of https://slurm.schedmd.com/sched_config.html, resource_limits.html,
-job_array.html and reservations.html, of slurmctld's job_scheduler.c and node_scheduler.c, and of the backfill plugin.
+An event pass comes each second and a backfill pass 0.3 s behind it, if something has changed, or later where passes
+take time (`clock`). Partitions that overlap, with tiers; features; priorities, given or multifactor (`priorities`);
+limits of running jobs, of CPUs, of GPUs and of accounts (`accounts`); dependencies; begin times; arrays; reservations
+with jobs of their own, flexible and magnetic ones; outages and drains; nodes that jobs share (`shapes`). The rules are
+those of https://slurm.schedmd.com/sched_config.html, resource_limits.html, job_array.html and reservations.html, of
+slurmctld's job_scheduler.c and node_scheduler.c, and of the backfill plugin.
 """
 
 from __future__ import annotations
@@ -23,10 +24,16 @@ GROUP_S, KILL_WAIT_S = 30, 30
 
 class Replay(Clock):
     def in_order(self) -> list[Record]:
-        """Those that wait, each in each of its partitions, and there in each of its reservations. Those in reservations stand before all
-        others: "1. Jobs that can preempt 2. Jobs with an advanced reservation 3. Partition Priority Tier 4. Job priority ..."
-        (https://slurm.schedmd.com/priority_multifactor.html)"""
-        every = [(job, part, inside) for job in self.jobs if job.state == "waits" for inside in self.insides(job) for part in job.parts]
+        """Those that wait, each in each of its partitions, and there in each of its reservations. Those in reservations
+        stand before all others: "1. Jobs that can preempt 2. Jobs with an advanced reservation 3. Partition Priority
+        Tier 4. Job priority ..." (https://slurm.schedmd.com/priority_multifactor.html)"""
+        every = [
+            (job, part, inside)
+            for job in self.jobs
+            if job.state == "waits"
+            for inside in self.insides(job)
+            for part in job.parts
+        ]
 
         def place(one: Record) -> tuple[int, ...]:
             return one[2] is None, -self.site.parts[one[1]][1], -one[0].ranked[one[1]], one[0].row
@@ -83,7 +90,8 @@ class Replay(Clock):
                 barred |= self.site.parts[part][0]
                 continue
             own, wanted = self.own(one, self.now_s), self.suited(one) - barred
-            if inside is not None and own is None:  # one that draws jobs is to come: others keep off its nodes (job_scheduler.c)
+            # one that draws jobs is to come: others keep off its nodes (job_scheduler.c)
+            if inside is not None and own is None:
                 ahead = self.coming(one, self.now_s)
                 barred |= ahead.nodes if ahead is not None else set()
                 continue
@@ -110,14 +118,15 @@ class Replay(Clock):
         return len(self.site.parts[one[1]][0] - barred - gone) < (one[0].shape.nodes or 1)
 
     def is_too_large(self, one: Record) -> bool:
-        """More nodes than the reservation has in the partition: not in an event pass (_job_runnable_test3 in job_scheduler.c)."""
+        """More nodes than the reservation has in the partition: not in an event pass (_job_runnable_test3 in
+        job_scheduler.c)."""
         ahead = self.coming(one, self.now_s) if one[2] is not None else None
         return ahead is not None and len(ahead.nodes & self.site.parts[one[1]][0]) < (one[0].shape.nodes or 1)
 
     def lacks_nodes(self, one: Record, wanted: set[int], barred: set[int]) -> bool:
-        """Are nodes not available, or reserved, in place of busy (ESLURM_NODE_NOT_AVAIL, ESLURM_RESERVATION_BUSY in node_scheduler.c)? Then
-        the pass goes on with the next job of the partition, unless that has too few nodes left at all (job_scheduler.c). Not where all
-        that suit the job are left."""
+        """Are nodes not available, or reserved, in place of busy (ESLURM_NODE_NOT_AVAIL, ESLURM_RESERVATION_BUSY in
+        node_scheduler.c)? Then the pass goes on with the next job of the partition, unless that has too few nodes left
+        at all (job_scheduler.c). Not where all that suit the job are left."""
         job = one[0]
         if self.few_left(one, barred) or wanted >= self.suited(one, now=False):
             return False
@@ -130,13 +139,18 @@ class Replay(Clock):
         return not wanted & {given.node for other in alone for given in other.given}
 
     def asks_too_much(self, one: Record, wanted: set[int]) -> bool:
-        """Is a job that finds no nodes over a limit by what it asks for ("Replacing scheduling error code", node_scheduler.c)?
+        """Is a job that finds no nodes over a limit by what it asks for ("Replacing scheduling error code",
+        node_scheduler.c)?
 
-        How many nodes it would get is seen by those of `wanted`, as if they were idle, if enough of them can be shared now, or else by all
-        of its partition. CPUs and GPUs count as those of the last nodes that were found for it."""
+        How many nodes it would get is seen by those of `wanted`, as if they were idle, if enough of them can be shared
+        now, or else by all of its partition. CPUs and GPUs count as those of the last nodes that were found for it."""
         job, part, _ = one
         ask = job.shape
-        shared = {n for n in wanted if not any(n in {some.node for some in other.given} for other in self.running if other.shape.exclusive)}
+        shared = {
+            n
+            for n in wanted
+            if not any(n in {some.node for some in other.given} for other in self.running if other.shape.exclusive)
+        }
         idle = {n for n in wanted if not any(n in {some.node for some in other.given} for other in self.running)}
         given = []
         if len(idle if ask.exclusive else shared) >= (ask.nodes or 1):
@@ -155,7 +169,8 @@ class Replay(Clock):
         return self.over(job, wants, None)
 
     def is_behind_one_that_failed(self, one: Record, failed: set[tuple[str, str, str | None]]) -> bool:
-        """May a task of an array not be tried in this pass? One that is counts as failed until it starts, or is planned."""
+        """May a task of an array not be tried in this pass? One that is counts as failed until it starts, or is
+        planned."""
         job, part, inside = one
         if (job.array, part, inside) in failed:
             return True
@@ -169,7 +184,9 @@ class Replay(Clock):
             return FAR
         moments = [job.finish for job in self.running] + [job.submit for job in self.jobs if not job.came]
         moments += [at * SECOND for at, _, _ in self.turns]
-        moments += [at * SECOND for r in self.site.reservations for at in (r.begin_s, r.end_s) if at * SECOND > self.now]
+        moments += [
+            at * SECOND for r in self.site.reservations for at in (r.begin_s, r.end_s) if at * SECOND > self.now
+        ]
         if self.prio is not None:
             period = Priorities.PERIOD_S * SECOND
             moments.append(self.now + period - (self.now - STARTED) % period)
@@ -208,7 +225,9 @@ class Replay(Clock):
             found = self.look_ahead(one)
             if found == "planned" and job.array is not None:
                 plans[job.array] = plans.get(job.array, 0) + 1
-            if job.array is not None and (found == "started" or (found == "planned" and plans[job.array] < self.site.array_plans)):
+            if job.array is not None and (
+                found == "started" or (found == "planned" and plans[job.array] < self.site.array_plans)
+            ):
                 failed.discard((job.array, part, inside))
 
     def look_ahead(self, one: Record) -> str:
@@ -247,7 +266,8 @@ class Replay(Clock):
             return "planned"
 
     def hold(self, begin_s: int, end_s: int, nodes: set[int]) -> None:
-        """Stretches of the plan, each with the nodes that are left; of neighbours that have become equal the first two are joined."""
+        """Stretches of the plan, each with the nodes that are left; of neighbours that have become equal the first two
+        are joined."""
         plan = self.plan
         k = next(k for k, (_, high, _) in enumerate(plan) if high >= begin_s)
         first = max(k - 1, 0)
@@ -284,14 +304,15 @@ class Replay(Clock):
             if low > to_s:
                 break
             wanted &= space
-        if asked & others:  # it looks again a second behind the first end of any reservation (find_resv_end in reservation.c)
+        # it looks again a second behind the first end of any reservation (find_resv_end in reservation.c)
+        if asked & others:
             ends = [r.end_s + 1 for r in self.site.reservations if r.end_s >= from_s]
             later = min([*ends, later] if later else ends)
         return wanted, later
 
     def first_start(self, record: Record, wanted: set[int]) -> tuple[int, list[Given]]:
-        """By the ends that are expected of what runs, of one end the first job's first, in groups: up to 30 s behind the next half minute,
-        then twice as far, and so on."""
+        """By the ends that are expected of what runs, of one end the first job's first, in groups: up to 30 s behind
+        the next half minute, then twice as far, and so on."""
         given = self.pick(record, self.left, wanted)
         if given:
             return self.now_s, given

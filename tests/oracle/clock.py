@@ -25,18 +25,28 @@ class Clock(Books):
         self.now = 0
         self.look_us = LOOK
         self.changed_s = self.passed_s = -10
-        self.turns = sorted((at, k, at == one.begin_s) for k, one in enumerate(site.outages) for at in (one.begin_s, one.end_s))
+        self.turns = sorted(
+            (at, k, at == one.begin_s) for k, one in enumerate(site.outages) for at in (one.begin_s, one.end_s)
+        )
         self.out = set[int]()
         cores = sum(one.cores for one in self.whole)
-        self.prio = Priorities(site.weights, site.accounts, site.nodes, cores, STARTED // SECOND) if site.weights else None
+        self.prio = (
+            Priorities(site.weights, site.accounts, site.nodes, cores, STARTED // SECOND) if site.weights else None
+        )
 
     def run(self, most_s: int) -> None:
         """All jobs to their ends, or to a moment, or until nothing can change any more for those that wait."""
         second, still, spans = 0, 0, [*self.site.reservations, *self.site.outages]
-        moments = [job.begin or 0 for job in self.jobs] + [one.end_s * SECOND for one in spans] + [job.submit for job in self.jobs]
+        moments = (
+            [job.begin or 0 for job in self.jobs]
+            + [one.end_s * SECOND for one in spans]
+            + [job.submit for job in self.jobs]
+        )
         still_s = most_s if self.prio else max(moments) // SECOND + AGAIN_S + 2  # age and use change who stands first
         while second < most_s and any(job.state in ("coming", "held", "waits", "runs") for job in self.jobs):
-            waits = any(FAR > self.due(job, *one) > self.now for job in self.jobs if job.state == "held" for one in job.minutes)
+            waits = any(
+                FAR > self.due(job, *one) > self.now for job in self.jobs if job.state == "held" for one in job.minutes
+            )
             still = still + 1 if second > still_s and not self.running and not waits else 0
             if still > 2:
                 return
@@ -57,7 +67,8 @@ class Clock(Books):
             look()
 
     def settle(self) -> None:
-        """Ends, reservations and outages that begin or end, submissions and begin times up to now, one after the other."""
+        """Ends, reservations and outages that begin or end, submissions and begin times up to now, one after the
+        other."""
         while True:
             ends = [(job.finish, 0, job.row) for job in self.running]
             comes = [(job.submit, 1, job.row) for job in self.jobs if not job.came]
@@ -91,7 +102,11 @@ class Clock(Books):
             if job.singleton and job.state == "held":
                 job.singleton = any(self.is_ahead(other, job) for other in self.jobs)
         for job in self.jobs:
-            if job.state == "held" and (job.begin is None or job.begin <= self.now) and not (job.waits_for or job.minutes or job.singleton):
+            if (
+                job.state == "held"
+                and (job.begin is None or job.begin <= self.now)
+                and not (job.waits_for or job.minutes or job.singleton)
+            ):
                 job.state = "waits"
                 job.ranked = {part: self.rank(job, part, 0) for part in job.parts}
 
@@ -109,7 +124,11 @@ class Clock(Books):
     def due(self, job: Job, row: int, minutes: int) -> int:
         """When so many minutes are over since another one started, in whole seconds; far away while it waits."""
         other = self.jobs[row]
-        return (other.begun // SECOND + 60 * minutes) * SECOND if other.state in ("runs", "ended") and other.begun >= 0 else FAR
+        return (
+            (other.begun // SECOND + 60 * minutes) * SECOND
+            if other.state in ("runs", "ended") and other.begun >= 0
+            else FAR
+        )
 
     def submit(self, job: Job) -> None:
         job.came = True

@@ -31,9 +31,11 @@ def conservative(depth: int | None, rebuild: bool, score: Score | None = None) -
 
 
 def first_hole(world: World, job: Job) -> tuple[Any, Allocation] | None:
-    """Earliest planned start and place such that the cores are free over [start, start + length), beside every other plan."""
+    """Earliest planned start and place such that the cores are free over [start, start + length), beside every other
+    plan."""
     now, length = world.plan_time(world.now), world.plan_length(job)
-    changes: list[tuple[Any, Allocation, int]] = []  # (time, cores on nodes, +1 they become free or -1 they become busy)
+    # (time, cores on nodes, +1 they become free or -1 they become busy)
+    changes: list[tuple[Any, Allocation, int]] = []
     for time, cores in releases(world, job):
         changes.append((time, cores, +1))
     for other in world.queue:

@@ -17,7 +17,8 @@ def start_head_while_it_fits(world: World) -> None:
 
 
 def releases(world: World, job: Job) -> list[tuple[Any, Allocation]]:
-    """(time, cores on nodes): when which cores become available to the job. Cores reserved by off-reservation never do."""
+    """(time, cores on nodes): when which cores become available to the job. Cores reserved by off-reservation never
+    do."""
     now = world.plan_time(world.now)
     hold_end = world.plan_time(max(world.now, world.hold_end(job)))
     found: list[tuple[Any, Allocation]] = []
@@ -38,7 +39,8 @@ def releases(world: World, job: Job) -> list[tuple[Any, Allocation]]:
 
 
 def earliest_start(world: World, head: Job) -> tuple[Any, list[int]] | None:
-    """(s, cores available by s on each node): s is the time at which enough cores are available; all that come at the same time count."""
+    """(s, cores available by s on each node): s is the time at which enough cores are available; all that come at the
+    same time count."""
     available = [0] * len(world.nodes)
     s = None
     for time, cores in releases(world, head):
@@ -73,7 +75,8 @@ class Reservation:
             self.s, available = found
             self.spare = sum(available) - head.cores
             need = head.cores
-            for node, count in zip(world.nodes, available, strict=True):  # the reservation takes the nodes of lowest numbers
+            # the reservation takes the nodes of lowest numbers
+            for node, count in zip(world.nodes, available, strict=True):
                 taken = min(need, count)
                 need -= taken
                 self.beyond.append(count - taken + self.of_no_use_to_the_head(node))
@@ -100,7 +103,11 @@ class Reservation:
         if self.s is not None and self.counted:
             return job.cores <= self.spare
         if self.node is not None and job.single_node and place[0][0] == self.node.number:
-            return fits_at(self.node, self.head, [*[(j, n) for j, n in self.node.holders if j.planned_end > self.s], (job, job.cores)])
+            return fits_at(
+                self.node,
+                self.head,
+                [*[(j, n) for j, n in self.node.holders if j.planned_end > self.s], (job, job.cores)],
+            )
         return True
 
     def take(self, place: Allocation) -> None:
@@ -125,8 +132,8 @@ def easy(score: Score | None, latest_released: bool) -> Scheduler:
 
 
 def easy_priority(score: Score | None, latest_released: bool, passing: Score | None = None) -> Scheduler:
-    """The queue is in the order of the score: its first job starts, and again; the first that does not fit gets the reservation. The others
-    are tried in that order, or in that of `passing`."""
+    """The queue is in the order of the score: its first job starts, and again; the first that does not fit gets the
+    reservation. The others are tried in that order, or in that of `passing`."""
 
     def decide(world: World) -> None:
         line = ordered(world, list(world.queue), score)
@@ -137,14 +144,19 @@ def easy_priority(score: Score | None, latest_released: bool, passing: Score | N
             world.launch(line.pop(0), place)
         if line:
             kept = Reservation(world, line[0], latest_released)
-            for job in line[1:] if passing is None else [job for job in ordered(world, list(world.queue), passing) if job is not line[0]]:
+            for job in (
+                line[1:]
+                if passing is None
+                else [job for job in ordered(world, list(world.queue), passing) if job is not line[0]]
+            ):
                 try_to_pass(world, kept, job)
 
     return decide
 
 
 def try_to_pass(world: World, kept: Reservation, job: Job) -> None:
-    """Start the job if it fits now and ends by the reservation's start, or else uses only what the reservation leaves."""
+    """Start the job if it fits now and ends by the reservation's start, or else uses only what the reservation
+    leaves."""
     for place in places(world, job):
         if kept.s is None or world.planned_end(job, place) <= kept.s:
             world.launch(job, place)
@@ -162,7 +174,8 @@ def try_to_pass(world: World, kept: Reservation, job: Job) -> None:
 
 
 def places(world: World, job: Job) -> list[Allocation]:
-    """Where the job fits now: a single-node job on each node, in the order in which nodes are taken; another job in one way."""
+    """Where the job fits now: a single-node job on each node, in the order in which nodes are taken; another job in one
+    way."""
     if not job.single_node:
         place = world.place(job)
         return [] if place is None else [place]
@@ -191,11 +204,14 @@ def fits_at(node: Node, job: Job, holders: list[tuple[Job, int]]) -> bool:
     """Does the demand fit on the node beside these jobs (and their cores there)?"""
     if job.cores > node.cores - sum(count for _, count in holders):
         return False
-    return all(n <= node.capacity[kind] - sum(j.demands.get(kind, 0) for j, _ in holders) for kind, n in job.demands.items())
+    return all(
+        n <= node.capacity[kind] - sum(j.demands.get(kind, 0) for j, _ in holders) for kind, n in job.demands.items()
+    )
 
 
 def easy_fast(world: World) -> None:
-    """The reservation is a time by count, computed when the job becomes head and kept; a job may pass only if it ends by that time."""
+    """The reservation is a time by count, computed when the job becomes head and kept; a job may pass only if it ends
+    by that time."""
     start_head_while_it_fits(world)
     if not world.queue:
         return

@@ -41,6 +41,12 @@ def ledgers(world: World, begin: int, end: int) -> tuple[list[dict[str, Any]], l
                 nodes.append({"node": node.number, "from_s": start / 1e6, "to_s": to / 1e6, "state": state})
         for state in STATES:
             entries = sum(1 for time, entered in node.entries if entered == state and begin <= time < end)
-            row = {"node": node.number, "state": state, "seconds": seconds[state] / 1e6, "joules": joules[state], "transitions": entries}
+            row = {
+                "node": node.number,
+                "state": state,
+                "seconds": seconds[state] / 1e6,
+                "joules": joules[state],
+                "transitions": entries,
+            }
             power.append(row)
     return nodes, power

@@ -13,7 +13,8 @@ from tests.oracle.worlds import Case
 
 
 def run_oracle(case: Case) -> Tables:
-    """The oracle knows no generator: the keys of the scheduler "random", one a job, are drawn here as Escala draws them."""
+    """The oracle knows no generator: the keys of the scheduler "random", one a job, are drawn here as Escala draws
+    them."""
     options = dict(case.options)
     seed = options.pop("seed", 0)
     if options.get("scheduler", "").startswith("random"):
@@ -22,7 +23,8 @@ def run_oracle(case: Case) -> Tables:
 
 
 class Calling:
-    """first-fit or sjf-fit as a policy of commands, which asks at its first decision to be called at these times (s) too."""
+    """first-fit or sjf-fit as a policy of commands, which asks at its first decision to be called at these times (s)
+    too."""
 
     role = "scheduler"
 
@@ -48,7 +50,9 @@ def run_kernel(case: Case) -> Any:
     platform = escala.Platform(
         name="world",
         cores=case.platform["cores"],
-        profiles=tuple(escala.PowerProfile(name=f"p{k}", **profile) for k, profile in enumerate(case.platform["profiles"])),
+        profiles=tuple(
+            escala.PowerProfile(name=f"p{k}", **profile) for k, profile in enumerate(case.platform["profiles"])
+        ),
         profile_of=case.platform["profile_of"],
         resources=case.platform.get("resources", {}),
     )
@@ -80,8 +84,22 @@ def job_differences(expected: Rows, got: Rows) -> list[str]:
     """Job by job; the kernel's table may be in another order."""
     mine = {row["job_id"]: {"estimate_s": None, **row} for row in got}
     guessed = bool(got) and "estimate_s" in got[0]
-    found = [f"jobs {sorted(set(mine) ^ {row['job_id'] for row in expected})} in one only"] if len(mine) != len(expected) else []
-    columns = ["submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "state", "nodes"] + guessed * ["estimate_s"]
+    found = (
+        [f"jobs {sorted(set(mine) ^ {row['job_id'] for row in expected})} in one only"]
+        if len(mine) != len(expected)
+        else []
+    )
+    columns = [
+        "submit_s",
+        "start_s",
+        "finish_s",
+        "wait_s",
+        "cores",
+        "walltime_s",
+        "runtime_s",
+        "state",
+        "nodes",
+    ] + guessed * ["estimate_s"]
     for row in expected:
         for column in columns:
             a, b = row[column], mine.get(row["job_id"], {}).get(column)
@@ -114,9 +132,15 @@ def state_differences(expected: Rows, got: Rows) -> list[str]:
         sorted((row["node"], round(row["from_s"] * 1e6), round(row["to_s"] * 1e6), row["state"]) for row in table)
         for table in (expected, got)
     )
-    missing = [f"node {n}: should be {s} from {a / 1e6} to {b / 1e6} s" for n, a, b, s in ours if (n, a, b, s) not in set(theirs)]
+    missing = [
+        f"node {n}: should be {s} from {a / 1e6} to {b / 1e6} s"
+        for n, a, b, s in ours
+        if (n, a, b, s) not in set(theirs)
+    ]
     return missing + [
-        f"node {n}: is {s} from {a / 1e6} to {b / 1e6} s in the kernel" for n, a, b, s in theirs if (n, a, b, s) not in set(ours)
+        f"node {n}: is {s} from {a / 1e6} to {b / 1e6} s in the kernel"
+        for n, a, b, s in theirs
+        if (n, a, b, s) not in set(ours)
     ]
 
 

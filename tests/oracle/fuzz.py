@@ -1,6 +1,7 @@
 """Compare kernel and oracle on many random worlds: `python -m tests.oracle.fuzz --worlds 10000 --seed 0`.
 
-World k of a seed is always the same world. At a difference the world is made as small as it goes and printed as a program; exit code 1.
+World k of a seed is always the same world. At a difference the world is made as small as it goes and printed as a
+program; exit code 1.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def reductions(case: Case) -> list[Case]:
     """Worlds that are a little simpler."""
     found, many = [], len(case.jobs) // 2
     while many > 0:
-        found += [replace(case, jobs=case.jobs[:k] + case.jobs[k + many :]) for k in range(len(case.jobs) - many, -1, -many)]
+        found += [
+            replace(case, jobs=case.jobs[:k] + case.jobs[k + many :]) for k in range(len(case.jobs) - many, -1, -many)
+        ]
         many //= 2
     for name in case.options:
         if name != "scheduler" and case.options[name] != "never":
@@ -69,16 +72,25 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=25, help="most jobs in a world")
     parser.add_argument("--schedulers", default="", help="only these, separated by commas")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--keep-going", action="store_true", help="count all failures, print the first of each scheduler")
+    parser.add_argument(
+        "--keep-going", action="store_true", help="count all failures, print the first of each scheduler"
+    )
     options = parser.parse_args()
     schedulers = tuple(options.schedulers.split(",")) if options.schedulers else SCHEDULERS
-    tasks = [(options.seed, number, schedulers, options.jobs) for number in range(options.first, options.first + options.worlds)]
+    tasks = [
+        (options.seed, number, schedulers, options.jobs)
+        for number in range(options.first, options.first + options.worlds)
+    ]
     began, failed, shown = time.monotonic(), 0, set()
     pool = ProcessPoolExecutor(options.processes) if options.processes > 1 else None
     outcomes = pool.map(failing, tasks, chunksize=50) if pool else map(failing, tasks)
     for done, number in enumerate(outcomes, start=1):
         if done % 500 == 0 or done == len(tasks):
-            print(f"{done} of {len(tasks)} worlds, {failed} differ, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+            print(
+                f"{done} of {len(tasks)} worlds, {failed} differ, {time.monotonic() - began:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
         if number is None:
             continue
         failed += 1
@@ -88,7 +100,11 @@ def main() -> int:
         shown.add(case.options["scheduler"])
         small = smaller(case)
         print(
-            f"# world {number} of seed {options.seed}", *(f"# {line}" for line in differences(small)), small.program(), sep="\n", flush=True
+            f"# world {number} of seed {options.seed}",
+            *(f"# {line}" for line in differences(small)),
+            small.program(),
+            sep="\n",
+            flush=True,
         )
         if not options.keep_going:
             return 1

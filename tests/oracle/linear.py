@@ -1,4 +1,5 @@
-"""Linear scores, smallest first, written out: what a score file says, at each decision or in each stretch of `every_s` seconds."""
+"""Linear scores, smallest first, written out: what a score file says, at each decision or in each stretch of `every_s`
+seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ NAMES = tuple(f"score:{path}" for path in sorted(FILES.glob("*.toml")))
 
 
 class Score:
-    """Of one run. `renew` stands at the beginning of each decision, `score(job, world)` then gives the numbers of then."""
+    """Of one run. `renew` stands at the beginning of each decision, `score(job, world)` then gives the numbers of
+    then."""
 
     def __init__(self, path: str) -> None:
         self.told: dict[str, Any] = tomllib.loads(Path(path).read_text(encoding="utf-8"))
@@ -47,7 +49,8 @@ class Score:
         return part
 
     def fair_share(self, name: str, world: World) -> float:
-        """2^(-U / S), to nine digits. Core time of a stretch [from, to) is worth the integral of 2^(-(now - t) / half-life)."""
+        """2^(-U / S), to nine digits. Core time of a stretch [from, to) is worth the integral of 2^(-(now - t) /
+        half-life)."""
         rate = math.log(2.0) / (self.told.get("half_life_s", 7 * 86400.0) * 1e6)
         used: dict[str, float] = {}
         shares: dict[str, float] = {}
@@ -73,8 +76,15 @@ class Score:
         if self.multifactor:
             sizes = {"large": cores, "small": 1.0 - cores, "per-time": cores / max(job.walltime_s / 60.0, 1.0)}
             fixed = -self.weights.get("job_size", 0.0) * sizes[self.told.get("size", "large")]
-            return fixed + -self.weights.get("age", 0.0) * min(wait / microseconds(self.told.get("max_age_s", 7 * 86400.0)), 1.0) + own
-        w = {**dict.fromkeys(("log_estimate", "log_cores", "log_estimate_x_log_cores", "log_request", "column"), 0.0), **self.weights}
+            return (
+                fixed
+                + -self.weights.get("age", 0.0) * min(wait / microseconds(self.told.get("max_age_s", 7 * 86400.0)), 1.0)
+                + own
+            )
+        w = {
+            **dict.fromkeys(("log_estimate", "log_cores", "log_estimate_x_log_cores", "log_request", "column"), 0.0),
+            **self.weights,
+        }
         length, size = math.log(estimate / HOUR), math.log(cores)
         request = math.log(microseconds(job.walltime_s) / HOUR)
         column = float(getattr(job, self.told["column"])) if "column" in self.told else 0.0

@@ -1,8 +1,9 @@
-"""The oracle: a slow, obvious simulator of the rules in docs/design.md, section 4. `simulate` runs it and returns plain tables.
+"""The oracle: a slow, obvious simulator of the rules in docs/design.md, section 4. `simulate` runs it and returns plain
+tables.
 
-Input: jobs as a list of dicts (columns of the workload table: job_id, submit_s, runtime_s, walltime_s, cores; optional load,
-single_node, demand_<kind>, user) and a platform {"cores": [per node], "profiles": [dict or Profile], "profile_of": [per node],
-"resources": {kind: [per node]}}.
+Input: jobs as a list of dicts (columns of the workload table: job_id, submit_s, runtime_s, walltime_s, cores; optional
+load, single_node, demand_<kind>, user) and a platform {"cores": [per node], "profiles": [dict or Profile],
+"profile_of": [per node], "resources": {kind: [per node]}}.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class Tables:
 
     @property
     def allocations(self) -> list[dict[str, Any]]:
-        return [{"job_id": row["job_id"], "node": node, "cores": cores} for row in self.jobs for node, cores in row["place"]]
+        return [
+            {"job_id": row["job_id"], "node": node, "cores": cores} for row in self.jobs for node, cores in row["place"]
+        ]
 
     @property
     def joules(self) -> Fraction:
@@ -78,7 +81,9 @@ def simulate(
     first = True
     while True:
         took = intake(world)
-        if world.now == limit or (limit is None and all(job.finish is not None or job.state == "REJECTED" for job in rows)):
+        if world.now == limit or (
+            limit is None and all(job.finish is not None or job.state == "REJECTED" for job in rows)
+        ):
             break
         if took or first:
             first = False
@@ -91,7 +96,11 @@ def simulate(
         if following is None and limit is None:
             raise RuntimeError(f"stuck at {world.now / 1e6} s with {[job.job_id for job in world.queue]} in the queue")
         world.now = (
-            following if following is not None and (limit is None or following < limit) else limit if limit is not None else world.now
+            following
+            if following is not None and (limit is None or following < limit)
+            else limit
+            if limit is not None
+            else world.now
         )
     begin = 0 if limit is not None else min((job.submit for job in rows if job.state != "REJECTED"), default=0)
     return Tables([job_row(job, world) for job in rows], *ledgers(world, begin, world.now), decisions)
@@ -117,7 +126,11 @@ def make_jobs(jobs: list[dict[str, Any]], nodes: list[Node], oversized: str) -> 
     total = sum(node.cores for node in nodes)
     for number, row in enumerate(jobs):
         single = bool(row.get("single_node", False))
-        demands = {key.removeprefix("demand_"): value for key, value in row.items() if single and key.startswith("demand_") and value}
+        demands = {
+            key.removeprefix("demand_"): value
+            for key, value in row.items()
+            if single and key.startswith("demand_") and value
+        }
         job = Job(
             number,
             str(row["job_id"]),
@@ -133,7 +146,8 @@ def make_jobs(jobs: list[dict[str, Any]], nodes: list[Node], oversized: str) -> 
         )
         if job.single_node:
             possible = any(
-                job.cores <= node.cores and all(n <= node.capacity.get(kind, 0) for kind, n in demands.items()) for node in nodes
+                job.cores <= node.cores and all(n <= node.capacity.get(kind, 0) for kind, n in demands.items())
+                for node in nodes
             )
         else:
             possible = job.cores <= total
@@ -170,7 +184,9 @@ def intake(world: World) -> bool:
         took = True
     if any(node.timer == world.now for node in world.nodes):
         took = True
-    if world.hold_fraction is not None and any(world.patience_ends(job) == world.now > job.submit for job in world.queue):
+    if world.hold_fraction is not None and any(
+        world.patience_ends(job) == world.now > job.submit for job in world.queue
+    ):
         took = True
     if world.guard is not None and any(job.submit + world.guard == world.now for job in world.queue):
         took = True
@@ -178,7 +194,8 @@ def intake(world: World) -> bool:
 
 
 def next_event(world: World) -> int | None:
-    """The next instant at which anything is due. Planned starts, timers and holds lie strictly ahead; the rest may be due now."""
+    """The next instant at which anything is due. Planned starts, timers and holds lie strictly ahead; the rest may be
+    due now."""
     due = [job.start + job.length for job in world.running if job.start is not None]
     due += [node.switch_end for node in world.nodes if node.switch_end is not None]
     due += [job.submit for job in world.arrivals[:1]]

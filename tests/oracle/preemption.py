@@ -1,7 +1,8 @@
-"""Preemption in the event pass by sets and lists, on nodes of one core: slow, obvious, and with no code of the package in it.
+"""Preemption in the event pass by sets and lists, on nodes of one core: slow, obvious, and with no code of the package
+in it.
 
-A pass comes each second. Of the rules of https://slurm.schedmd.com/preempt.html: who may preempt whom, by QOS or by tier of partition; in
-which order jobs go; what becomes of them; grace and exempt time.
+A pass comes each second. Of the rules of https://slurm.schedmd.com/preempt.html: who may preempt whom, by QOS or by
+tier of partition; in which order jobs go; what becomes of them; grace and exempt time.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ CLEANUP = 50_000  # us until the nodes of a job that is killed are clear
 
 
 def next_beat(due: int, now: int) -> int:
-    """slurmctld kills in the ticks of its loop in which 30 whole seconds have gone by since it last did, before the event pass there."""
+    """slurmctld kills in the ticks of its loop in which 30 whole seconds have gone by since it last did, before the
+    event pass there."""
     last_s, tick = STARTED // SECOND, (STARTED // SECOND) * SECOND + TICK
     while True:
         tick += SECOND

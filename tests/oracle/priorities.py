@@ -1,7 +1,9 @@
-"""Multifactor priorities by sums as slurmctld makes them, and the fair tree by recursion: slow, with no code of the package in it.
+"""Multifactor priorities by sums as slurmctld makes them, and the fair tree by recursion: slow, with no code of the
+package in it.
 
-The rules are those of https://slurm.schedmd.com/priority_multifactor.html and fair_tree.html, and of 24.11: priority_multifactor.c,
-fair_tree.c, assoc_mgr.c. Every sum is made in the order in which it is made there, since whole numbers are cut from it.
+The rules are those of https://slurm.schedmd.com/priority_multifactor.html and fair_tree.html, and of 24.11:
+priority_multifactor.c, fair_tree.c, assoc_mgr.c. Every sum is made in the order in which it is made there, since whole
+numbers are cut from it.
 """
 
 from __future__ import annotations
@@ -93,8 +95,8 @@ class Priorities:
         return below + [key for key in self.users if key[0] == account]
 
     def rank_users(self) -> None:
-        """A user that ties with the one before has the same rank; of an account that ties with what stands before it, the first user has.
-        Children of accounts that tie are not merged: _count_tied_accounts stops at an account."""
+        """A user that ties with the one before has the same rank; of an account that ties with what stands before it,
+        the first user has. Children of accounts that tie are not merged: _count_tied_accounts stops at an account."""
         self.rank = self.next = len(self.users)
         self._rank_below(ROOT, False)
 

@@ -14,7 +14,8 @@ from tests.oracle.world import OFF, ON, SWITCHING_ON, Allocation, Job, Node, Wor
 
 # --- strict -------------------------------------------------------------------------------------
 def strict(score: Score | None) -> Scheduler:
-    """The first job starts if it fits on nodes that are on, and again; the first that does not blocks the rest; nodes are woken for it."""
+    """The first job starts if it fits on nodes that are on, and again; the first that does not blocks the rest; nodes
+    are woken for it."""
 
     def decide(world: World) -> None:
         for job in ordered(world, list(world.queue), score):
@@ -88,7 +89,8 @@ def best_first(value: Callable[[Job, World, Node | None], float]) -> Scheduler:
 
 
 def packer(job: Job, world: World, node: Node | None) -> float:
-    """Sum over resource kinds of demand x free; free on the job's node, or all cores that may be given to a job that spreads."""
+    """Sum over resource kinds of demand x free; free on the job's node, or all cores that may be given to a job that
+    spreads."""
     if node is None:
         return job.cores * sum(free for _, free in world.takeable(job))
     return job.cores * world.free_on(node) + sum(n * world.free_on(node, kind) for kind, n in job.demands.items())

@@ -92,8 +92,8 @@ SCORES: dict[str, Score] = {
 
 
 def ordered(world: World, jobs: list[Job], score: Score | None) -> list[Job]:
-    """By score, smallest first, ties in queue order; without a score the queue order. In front, in queue order, those that have waited the
-    guard."""
+    """By score, smallest first, ties in queue order; without a score the queue order. In front, in queue order, those
+    that have waited the guard."""
     old = [job for job in jobs if world.waited_the_guard(job)]
     rest = [job for job in jobs if not world.waited_the_guard(job)]
     return old + (rest if score is None else sorted(rest, key=lambda job: score(job, world)))  # sorted() is stable

@@ -1,8 +1,9 @@
-"""What a job may have of nodes that several jobs share, and which of them it gets: Slurm's select/cons_tres by plain lists.
+"""What a job may have of nodes that several jobs share, and which of them it gets: Slurm's select/cons_tres by plain
+lists.
 
-The rules are those of https://slurm.schedmd.com/cons_tres.html and sbatch.html, and of slurmctld 24.11: first what each node could give,
-then the runs of neighbours, then the tasks on the chosen nodes. A node has one socket, and a core is a CPU. GPUs are files of no socket
-(gres.html; slurmctld's gres_sock_list.c, gres_select_filter.c, gres_filter.c).
+The rules are those of https://slurm.schedmd.com/cons_tres.html and sbatch.html, and of slurmctld 24.11: first what each
+node could give, then the runs of neighbours, then the tasks on the chosen nodes. A node has one socket, and a core is a
+CPU. GPUs are files of no socket (gres.html; slurmctld's gres_sock_list.c, gres_select_filter.c, gres_filter.c).
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class Node:
 
 @dataclass(frozen=True)
 class Ask:
-    """nodes: exactly so many, None: as its tasks need. per: cores of a task. on_node: tasks of each node, 0: as they fit."""
+    """nodes: exactly so many, None: as its tasks need. per: cores of a task. on_node: tasks of each node, 0: as they
+    fit."""
 
     nodes: int | None = None
     tasks: int = 1
@@ -92,7 +94,8 @@ def offer(ask: Ask, left: Node, whole: Node, by_memory: bool) -> int:
 
 
 def beside_gpus(ask: Ask, cpus: int, gpus: int) -> int:
-    """Of these CPUs those that count for a job with GPUs: of the tasks that it must have on the node, or of as many as fit."""
+    """Of these CPUs those that count for a job with GPUs: of the tasks that it must have on the node, or of as many as
+    fit."""
     fit = cpus // ask.per
     if ask.gpus_task:
         fit = min(fit, gpus // ask.gpus_task)
@@ -120,8 +123,8 @@ def choose(
     most: int = NO_END,
     inner: set[int] | None = None,
 ) -> list[Given]:
-    """What the job gets of these nodes, at most so many; nothing where they do not suffice. loaded: of the least loaded ones. inner: these
-    before all others."""
+    """What the job gets of these nodes, at most so many; nothing where they do not suffice. loaded: of the least loaded
+    ones. inner: these before all others."""
     cpus = {n: offer(ask, left[n], nodes[n], by_memory) for n in sorted(wanted)}
     cpus = {n: one for n, one in cpus.items() if one > 0}
     gpus = {n: free_gpus(ask, left[n]) if ask.gpus else 0 for n in cpus}
@@ -134,7 +137,9 @@ def choose(
     def take(most: int) -> dict[int, int]:
         if not loaded:
             return of_runs(ask, cpus, gpus, weight, least, most)
-        return of_least_loaded(ask, cpus, gpus, weight, {n: (left[n].cores, nodes[n].cores) for n in cpus}, min(most, ask.tasks))
+        return of_least_loaded(
+            ask, cpus, gpus, weight, {n: (left[n].cores, nodes[n].cores) for n in cpus}, min(most, ask.tasks)
+        )
 
     usual = min(ask.nodes or NO_END, most)
     found = take(min(usual, max(ask.tasks, least)))
@@ -149,12 +154,19 @@ def choose(
 
 
 def of_least_loaded(
-    ask: Ask, cpus: dict[int, int], gpus: dict[int, int], weight: dict[int, tuple[int, int]], free: dict[int, tuple[int, int]], most: int
+    ask: Ask,
+    cpus: dict[int, int],
+    gpus: dict[int, int],
+    weight: dict[int, tuple[int, int]],
+    free: dict[int, tuple[int, int]],
+    most: int,
 ) -> dict[int, int]:
-    """One node after the other, of the lightest the one of whose CPUs (free, all) most are free: slurmctld's _eval_nodes_lln.
+    """One node after the other, of the lightest the one of whose CPUs (free, all) most are free: slurmctld's
+    _eval_nodes_lln.
 
-    Each node that is looked at is noted in `cpus` with no more than the job may still take there. One with as many free CPUs as the node
-    that was taken before, if it is the best up to there, is taken at once. Whether the last node suffices is not asked."""
+    Each node that is looked at is noted in `cpus` with no more than the job may still take there. One with as many free
+    CPUs as the node that was taken before, if it is the best up to there, is taken at once. Whether the last node
+    suffices is not asked."""
     chosen, before = dict[int, int](), -1
     need, need_nodes = ask.cpus, ask.nodes or 1
     least = max(ask.on_node, 1) * ask.per
@@ -195,7 +207,8 @@ def neighbours(cpus: dict[int, int], weight: dict[int, tuple[int, int]]) -> list
 
 
 def best_run(runs: list[list[int]], sizes: dict[int, int], need: int, nodes: int) -> list[int]:
-    """The first that suffices with the fewest CPUs; but one that does not, with more CPUs than the best so far, stands before it."""
+    """The first that suffices with the fewest CPUs; but one that does not, with more CPUs than the best so far, stands
+    before it."""
     best, suffices = list[int](), False
     for run in runs:
         size, enough = sizes[run[0]], sizes[run[0]] >= need and len(run) >= nodes
@@ -207,10 +220,11 @@ def best_run(runs: list[list[int]], sizes: dict[int, int], need: int, nodes: int
 def of_runs(
     ask: Ask, cpus: dict[int, int], gpus: dict[int, int], weight: dict[int, tuple[int, int]], least: int, most: int
 ) -> dict[int, int]:
-    """Nodes of one run of neighbours after the other, with the CPUs that may be used. Where that is less than all it is noted in `cpus`.
+    """Nodes of one run of neighbours after the other, with the CPUs that may be used. Where that is less than all it is
+    noted in `cpus`.
 
-    Light neighbours stand before all others, then those with more GPUs at hand. Of GPUs that a job which shares its nodes asks for of each
-    node no more count."""
+    Light neighbours stand before all others, then those with more GPUs at hand. Of GPUs that a job which shares its
+    nodes asks for of each node no more count."""
     can = {n: beside_gpus(ask, one, gpus[n]) for n, one in cpus.items()} if ask.gpus else dict(cpus)
     every, chosen = neighbours(can, weight), list[int]()
     sizes = {run[0]: sum(can[n] for n in run) for run in every}

@@ -76,8 +76,8 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Yields:
-    """How long a test of a backfill pass takes, us; it works so long, sleeps so long, and goes on at most so long; even if something
-    happens?"""
+    """How long a test of a backfill pass takes, us; it works so long, sleeps so long, and goes on at most so long; even
+    if something happens?"""
 
     test: int = 0
     work: int = 2_000_000
@@ -154,8 +154,13 @@ class Books:
         return [None, *(r.name for r in drawing)]
 
     def coming(self, one: Record, at_s: int) -> Reservation | None:
-        """The first reservation of its name that is not over; slurmctld takes flexible ones away at the beat behind their end."""
-        there = [r for r in self.site.reservations if (self.now < next_beat((r.end_s + 1) * SECOND, 0) if r.flex else at_s <= r.end_s)]
+        """The first reservation of its name that is not over; slurmctld takes flexible ones away at the beat behind
+        their end."""
+        there = [
+            r
+            for r in self.site.reservations
+            if (self.now < next_beat((r.end_s + 1) * SECOND, 0) if r.flex else at_s <= r.end_s)
+        ]
         left = [r for r in there if r.name == one[2]]
         return min(left, key=lambda r: r.begin_s, default=None)
 
@@ -174,7 +179,9 @@ class Books:
         return {tres for tres, limited in most.items() if limited}
 
     def never(self, job: Job) -> bool:
-        return bool(self.site.accounts) and of.never(self.site.accounts, *self.who(job), job.shape, job.limit_s, self.hidden)
+        return bool(self.site.accounts) and of.never(
+            self.site.accounts, *self.who(job), job.shape, job.limit_s, self.hidden
+        )
 
     @property
     def holders(self) -> list[of.Holder]:
@@ -190,8 +197,9 @@ class Books:
         return sum(other.user == job.user for other in self.running) >= self.site.most_jobs
 
     def at_most_tres(self, job: Job, part: str, given: list[Given], planned: bool = False) -> bool:
-        """An exclusive job has all GPUs of its nodes, but in a plan those that it asks for count, as of memory; and in a plan nodes count
-        that its group has already, too (acct_policy.c looks at a list of nodes that a planned job has not)."""
+        """An exclusive job has all GPUs of its nodes, but in a plan those that it asks for count, as of memory; and in
+        a plan nodes count that its group has already, too (acct_policy.c looks at a list of nodes that a planned job
+        has not)."""
         ask, cpus = job.shape, sum(one.cpus for one in given)
         asked = ask.gpus_node * len(given) + ask.gpus_task * ask.tasks
         job.found = cpus, asked

@@ -1,4 +1,5 @@
-"""Conservative backfilling with long queues: what the kept agenda says is what a plain table of every second and node says."""
+"""Conservative backfilling with long queues: what the kept agenda says is what a plain table of every second and node
+says."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ def drawn(rng: random.Random, cores: int) -> list[tuple[int, int, int, int]]:
     for _ in range(JOBS):
         submit += rng.choice((0, 0, 0, 1))
         walltime = rng.choice((10, 20, round(10 ** rng.uniform(0, 2))))
-        jobs.append((submit, rng.choice((walltime, max(1, walltime // 3))), walltime, rng.randint(1, rng.choice((2, cores)))))
+        jobs.append(
+            (submit, rng.choice((walltime, max(1, walltime // 3))), walltime, rng.randint(1, rng.choice((2, cores))))
+        )
     return jobs
 
 
@@ -30,7 +33,10 @@ def hole(free: Any, now: int, walltime: int, need: int) -> int:
     total = free.sum(axis=0)
     edges = np.flatnonzero((free[:, 1:] > free[:, :-1]).any(axis=0)) + 1
     for start in [now, *(int(edge) for edge in edges if edge > now)]:
-        if total[start : start + walltime].min() >= need and free[:, start : start + walltime].min(axis=1).sum() >= need:
+        if (
+            total[start : start + walltime].min() >= need
+            and free[:, start : start + walltime].min(axis=1).sum() >= need
+        ):
             return start
     raise AssertionError("no hole")
 
@@ -81,7 +87,9 @@ def replay(jobs: list[tuple[int, int, int, int]], nodes: int, per_node: int, dep
 def test_a_plain_table_of_seconds_and_nodes_plans_the_same(nodes: int, per_node: int, depth: int | None) -> None:
     jobs = drawn(random.Random(zlib.crc32(f"{nodes} {per_node} {depth}".encode())), nodes * per_node)
     expected, longest = replay(jobs, nodes, per_node, depth or JOBS)
-    columns = dict(zip(("submit_s", "runtime_s", "walltime_s", "cores"), map(list, zip(*jobs, strict=True)), strict=True))
+    columns = dict(
+        zip(("submit_s", "runtime_s", "walltime_s", "cores"), map(list, zip(*jobs, strict=True)), strict=True)
+    )
     platform = escala.read_platform(f"{nodes}x{per_node}:none")
     result = escala.simulate(escala.Workload.from_jobs(columns), platform, scheduler="conservative", depth=depth)
     assert longest > 100

@@ -1,4 +1,5 @@
-"""Queues of some hundreds of waiting jobs: what the kernel finds in its search tree is what a plain look at every waiting job finds."""
+"""Queues of some hundreds of waiting jobs: what the kernel finds in its search tree is what a plain look at every
+waiting job finds."""
 
 from __future__ import annotations
 
@@ -95,7 +96,8 @@ def best_first(value: Callable[[Job], float]) -> Decision:
 
 
 def easy(name: str | None, led: bool = False, passing: str | None = None) -> Decision:
-    """led: the first in order has the reservation, not the oldest. passing: the order of the others, where it is another."""
+    """led: the first in order has the reservation, not the oldest. passing: the order of the others, where it is
+    another."""
     own = score_of(name) if name else None
     other = score_of(passing) if passing else own
 
@@ -131,7 +133,8 @@ def easy_fast(pool: Pool) -> None:
 
 
 def decision(scheduler: str) -> Decision:
-    scheduler = {"easy+": "easy", "easy++": "easy-sjf"}.get(scheduler, scheduler)  # no job has a user: the requests stand
+    # no job has a user: the requests stand
+    scheduler = {"easy+": "easy", "easy++": "easy-sjf"}.get(scheduler, scheduler)
     if scheduler.startswith("easy:queue="):
         queue, _, passing = scheduler.removeprefix("easy:queue=").partition(":backfill=")
         return easy(queue, led=True, passing=passing or None)
@@ -180,7 +183,10 @@ RUSH = (0, 0, 0, 0, 1, 7)
 
 
 def drawn(
-    rng: random.Random, kind: Callable[[random.Random], tuple[int, int]], gaps: tuple[int, ...] = RUSH, number: int = JOBS
+    rng: random.Random,
+    kind: Callable[[random.Random], tuple[int, int]],
+    gaps: tuple[int, ...] = RUSH,
+    number: int = JOBS,
 ) -> list[Job]:
     """Jobs that come in bursts; in a rush faster than they go."""
     jobs, submit, shape = [], 0, kind(rng)
@@ -188,35 +194,55 @@ def drawn(
         submit += rng.choice(gaps)
         shape = shape if rng.random() < 0.3 else kind(rng)
         wall, cores = shape
-        jobs.append(Job(row, str(row), submit, rng.choice((wall, wall, max(1, wall // 3))), wall, cores, seen_s=wall, order_s=wall))
+        jobs.append(
+            Job(
+                row,
+                str(row),
+                submit,
+                rng.choice((wall, wall, max(1, wall // 3))),
+                wall,
+                cores,
+                seen_s=wall,
+                order_s=wall,
+            )
+        )
     return jobs
 
 
 @pytest.mark.parametrize("kind", [alike, varied])
 @pytest.mark.parametrize("scheduler", [name for name in SCHEDULERS if name not in LOOKED_AT_ELSEWHERE])
-def test_a_plain_look_at_every_waiting_job_starts_the_same(scheduler: str, kind: Callable[[random.Random], tuple[int, int]]) -> None:
+def test_a_plain_look_at_every_waiting_job_starts_the_same(
+    scheduler: str, kind: Callable[[random.Random], tuple[int, int]]
+) -> None:
     compare(scheduler, drawn(random.Random(zlib.crc32(f"{scheduler} {kind.__name__}".encode())), kind))
 
 
 CHANGING = ("wfp3", "unicep", "xfactor")
 
 
-@pytest.mark.parametrize("scheduler", [form.format(name) for name in CHANGING for form in ("{}-fit", "easy-{}", "easy:queue={}")])
+@pytest.mark.parametrize(
+    "scheduler", [form.format(name) for name in CHANGING for form in ("{}-fit", "easy-{}", "easy:queue={}")]
+)
 def test_a_queue_that_grows_and_goes_starts_the_same(scheduler: str) -> None:
-    """The search tree is used at times: a job may come, be counted in its cell, and start before the tree is due again."""
+    """The search tree is used at times: a job may come, be counted in its cell, and start before the tree is due
+    again."""
     rng = random.Random(zlib.crc32(scheduler.encode()))
     compare(scheduler, drawn(rng, alike, (0, 3, 8, 21), 3000))
 
 
 WAITING, SELDOM, FIXED, AGES = (f"score:{FILES / name}.toml" for name in ("waiting", "seldom", "fixed", "ages"))
-PAIRS = [f"easy:queue={a}:backfill={b}" for a, b in (("sjf", "saf"), ("xfactor", "sjf"), ("saf", "wfp3"), ("wfp3", "unicep"))]
+PAIRS = [
+    f"easy:queue={a}:backfill={b}" for a, b in (("sjf", "saf"), ("xfactor", "sjf"), ("saf", "wfp3"), ("wfp3", "unicep"))
+]
 PAIRS += [f"easy:queue={name}" for name in (WAITING, SELDOM, FIXED, AGES)]
 PAIRS += [f"easy:queue=sjf:backfill={WAITING}", f"easy:queue={SELDOM}:backfill={AGES}"]
 
 
 @pytest.mark.parametrize("kind", [alike, varied])
 @pytest.mark.parametrize("scheduler", PAIRS)
-def test_two_orders_and_linear_scores_start_the_same(scheduler: str, kind: Callable[[random.Random], tuple[int, int]]) -> None:
+def test_two_orders_and_linear_scores_start_the_same(
+    scheduler: str, kind: Callable[[random.Random], tuple[int, int]]
+) -> None:
     rng = random.Random(zlib.crc32(f"{scheduler.replace(str(FILES), '')} {kind.__name__}".encode()))
     compare(scheduler, drawn(rng, kind, number=250))
     compare(scheduler, drawn(rng, kind, number=250), GUARD_S)

@@ -43,7 +43,11 @@ def test_exact_plan_times_tell_microseconds_apart() -> None:
     columns = ("runtime_s", "walltime_s", "cores")
     rows = [(9, 9, 4), (5, 4, 3), (4, 9, 4), (11, 12, 3), (3, 3, 1), (4, 4, 1), (10, 9, 1), (1, 1, 4), (1, 2, 2)]
     jobs = [
-        {"job_id": ident, "submit_s": 4e-6, **dict(zip(columns, (round(r * 1e-6, 6), round(w * 1e-6, 6), n), strict=True))}
+        {
+            "job_id": ident,
+            "submit_s": 4e-6,
+            **dict(zip(columns, (round(r * 1e-6, 6), round(w * 1e-6, 6), n), strict=True)),
+        }
         for ident, (r, w, n) in zip(("1", *map(str, range(32, 38)), "47", "48"), rows, strict=True)
     ]
     profile = {"switch_off_s": 1e-6, "switch_on_s": 1e-6, "can_switch": True}
@@ -71,12 +75,23 @@ def test_the_kernel_obeys_the_laws(case: Case) -> None:
 
 @pytest.mark.parametrize("number, submit_s", [(10, 1.0), (12, 0.0)])
 def test_a_planned_start_that_a_residue_parts_from_every_end_is_an_event(number: int, submit_s: float) -> None:
-    """Jobs of a microsecond under exact plan times: holes between plans are too short by a residue, so jobs go behind the others."""
+    """Jobs of a microsecond under exact plan times: holes between plans are too short by a residue, so jobs go behind
+    the others."""
     watts = dict.fromkeys(("computing_w", "idle_w", "switching_off_w", "switching_on_w"), 10.0) | {"off_w": 0.0}
     profile = watts | {"switch_off_s": 0.0, "switch_on_s": 0.0, "can_switch": True}
     platform = {"cores": [1], "profiles": [profile], "profile_of": [0]}
-    job = {"submit_s": submit_s, "runtime_s": 1e-06, "walltime_s": 1e-06, "cores": 1, "load": 1.0, "single_node": False, "user": None}
+    job = {
+        "submit_s": submit_s,
+        "runtime_s": 1e-06,
+        "walltime_s": 1e-06,
+        "cores": 1,
+        "load": 1.0,
+        "single_node": False,
+        "user": None,
+    }
     jobs = [{"job_id": str(k + 1), **job} for k in range(number)]
     for scheduler in ("conservative", "conservative:queue=sjf"):
-        case = Case(platform, jobs, {"scheduler": scheduler, "shutdown": "never", "rules": "batsched", "plan_margin_s": 0.0})
+        case = Case(
+            platform, jobs, {"scheduler": scheduler, "shutdown": "never", "rules": "batsched", "plan_margin_s": 0.0}
+        )
         assert not differences(case), case.program()

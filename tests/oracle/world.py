@@ -1,8 +1,8 @@
 """The oracle's world: jobs, nodes, the clock, and what happens when a job is started or a node is switched.
 
-Slow and obvious on purpose: lists, plain objects and loops. It imports nothing of escala. Units: the clock is in integer
-microseconds; *plan times* are integers of microseconds under the rules "escala" and exact rationals of seconds (`Fraction`) under
-the rules "batsched".
+Slow and obvious on purpose: lists, plain objects and loops. It imports nothing of escala. Units: the clock is in
+integer microseconds; *plan times* are integers of microseconds under the rules "escala" and exact rationals of seconds
+(`Fraction`) under the rules "batsched".
 """
 
 from __future__ import annotations
@@ -101,7 +101,13 @@ class World:
     """Platform and jobs at one instant. `decide` is called after the intake of every instant."""
 
     def __init__(
-        self, jobs: list[Job], nodes: list[Node], rules: str, margin_s: float, estimates: tuple[str, str], corrections_s: Sequence[float]
+        self,
+        jobs: list[Job],
+        nodes: list[Node],
+        rules: str,
+        margin_s: float,
+        estimates: tuple[str, str],
+        corrections_s: Sequence[float],
     ) -> None:
         self.jobs = jobs
         self.nodes = nodes
@@ -223,7 +229,9 @@ class World:
         """Free cores that the job may be given now, in the order in which they are taken."""
         only_on = self.only_on(job, strict)
         if only_on not in self._takeable:
-            self._takeable[only_on] = [(n.number, self.free_on(n)) for n in self.ranked_nodes(only_on) if self.free_on(n) > 0]
+            self._takeable[only_on] = [
+                (n.number, self.free_on(n)) for n in self.ranked_nodes(only_on) if self.free_on(n) > 0
+            ]
         return self._takeable[only_on]
 
     def free_on(self, node: Node, kind: str = "cores") -> int:

@@ -1,7 +1,8 @@
 """Random worlds: a platform, jobs with many ties on a coarse grid, a policy and its options.
 
-`draw(random, names)` makes a world from any `random.Random`, so that the fuzz script (seeded) and Hypothesis (`worlds()`) share it. Most
-worlds are small. Of the large ones half are *broad* (up to hundreds of nodes) and half *long* (hundreds of jobs, many of them waiting).
+`draw(random, names)` makes a world from any `random.Random`, so that the fuzz script (seeded) and Hypothesis
+(`worlds()`) share it. Most worlds are small. Of the large ones half are *broad* (up to hundreds of nodes) and half
+*long* (hundreds of jobs, many of them waiting).
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ SPREADING_ONLY = ("easy-fast", *CONSERVATIVE)  # no single-node jobs
 SCHEDULERS = (*STRICT, *GREEDY, *EASY, *PRIORITY, *SPREADING_ONLY)
 GUARDED = {*STRICT, *GREEDY, *PRIORITY, *CONSERVATIVE} - {"fcfs", "first-fit", "conservative"}  # may have a guard
 SINGLE_NODE = tuple(name for name in SCHEDULERS if name not in SPREADING_ONLY)
-BY_COMMANDS = ("first-fit", "sjf-fit")  # also as a policy of commands, which asks for decisions at times of its own: `engines.Calling`
+# also as a policy of commands, which asks for decisions at times of its own: `engines.Calling`
+BY_COMMANDS = ("first-fit", "sjf-fit")
 SMALL, BROAD, LONG = "small", "broad", "long"
 TICK = 1e-6  # s, of the clock
 
@@ -96,10 +98,16 @@ def draw_platform(rng: random.Random, grid: float, single: bool, number: int) ->
                 "can_switch": rng.random() < 0.9,
             }
         )
-    platform = {"cores": cores, "profiles": profiles, "profile_of": [rng.randrange(len(profiles)) for _ in range(number)]}
+    platform = {
+        "cores": cores,
+        "profiles": profiles,
+        "profile_of": [rng.randrange(len(profiles)) for _ in range(number)],
+    }
     if single:
         kinds = rng.choice(((), ("memory",), ("memory", "gpu"), ("memory", "gpu", "licence")))
-        platform["resources"] = {kind: [rng.randint(1, 6)] * number if alike else [rng.randint(0, 6) for _ in cores] for kind in kinds}
+        platform["resources"] = {
+            kind: [rng.randint(1, 6)] * number if alike else [rng.randint(0, 6) for _ in cores] for kind in kinds
+        }
     return platform
 
 
@@ -109,8 +117,15 @@ def on_grid(grid: float, steps: int) -> float:
 
 
 def draw_options(rng: random.Random, grid: float, scheduler: str, platform: dict[str, Any]) -> dict[str, Any]:
-    guard = f":guard={on_grid(grid, rng.choice((0, 1, 2, 3, 5, 8, 13)))}" if scheduler in GUARDED and rng.random() < 0.5 else ""
-    options: dict[str, Any] = {"scheduler": scheduler + guard, "shutdown": draw_shutdown(rng, grid, len(platform["cores"]))}
+    guard = (
+        f":guard={on_grid(grid, rng.choice((0, 1, 2, 3, 5, 8, 13)))}"
+        if scheduler in GUARDED and rng.random() < 0.5
+        else ""
+    )
+    options: dict[str, Any] = {
+        "scheduler": scheduler + guard,
+        "shutdown": draw_shutdown(rng, grid, len(platform["cores"])),
+    }
     if rng.random() < 0.3:
         options["rules"] = "batsched"
     if scheduler == "random":
@@ -139,7 +154,18 @@ def draw_options(rng: random.Random, grid: float, scheduler: str, platform: dict
 
 def draw_shutdown(rng: random.Random, grid: float, nodes: int) -> str:
     kind = rng.choice(
-        ("never", "never", "timeout", "timeout", "timeout+", "proportional", "off-reservation", "hold", "hold+", "arrivals-known")
+        (
+            "never",
+            "never",
+            "timeout",
+            "timeout",
+            "timeout+",
+            "proportional",
+            "off-reservation",
+            "hold",
+            "hold+",
+            "arrivals-known",
+        )
     )
     if kind == "timeout":
         return f"timeout:{on_grid(grid, rng.choice((0, 0, 1, 2, 3, 5)))}"
@@ -173,7 +199,9 @@ def draw_jobs(
     for row in range(number):
         submit += rng.choice(pauses)
         walltime = rng.choice((1, 2, 2, 3, 4, 4, 6, 9, 12))
-        runtime = max(1, rng.choice((walltime, walltime, walltime + 1, walltime - 1, walltime // 2, 1, rng.randint(1, walltime))))
+        runtime = max(
+            1, rng.choice((walltime, walltime, walltime + 1, walltime - 1, walltime // 2, 1, rng.randint(1, walltime)))
+        )
         job: dict[str, Any] = {
             "job_id": str(row + 1),
             "submit_s": on_grid(grid, submit),
@@ -214,11 +242,14 @@ def draw_estimates(rng: random.Random, grid: float, jobs: list[dict[str, Any]], 
         if "estimate_s" in (options["estimate"], options.get("order_estimate")):
             job["estimate_s"] = on_grid(grid, rng.choice((1, 1, 2, 3, 5, 8, 13)))
     if rng.random() < 0.3 and "calls_s" not in options:
-        options["scheduler"] += "".join(f":{name}={options.pop(name)}" for name in ("estimate", "order_estimate") if name in options)
+        options["scheduler"] += "".join(
+            f":{name}={options.pop(name)}" for name in ("estimate", "order_estimate") if name in options
+        )
 
 
 def fit_on_a_node(rng: random.Random, job: dict[str, Any], platform: dict[str, Any], options: dict[str, Any]) -> None:
-    """Demands of a single-node job that some node can hold; under off-reservation every node must (any of them may be reserved)."""
+    """Demands of a single-node job that some node can hold; under off-reservation every node must (any of them may be
+    reserved)."""
     everywhere = options["shutdown"].startswith("off-reservation")
     node = rng.randrange(len(platform["cores"]))
     resources = platform["resources"]

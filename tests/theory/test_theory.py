@@ -17,7 +17,9 @@ from tests.theory.queues import mean_and_error, mean_wait_mg1, mean_wait_mmc, po
 WARM_UP = 2000
 
 
-def simulate(jobs: list[dict[str, Any]], nodes: int, scheduler: str = "fcfs", engine: str = "kernel", **options: Any) -> Any:
+def simulate(
+    jobs: list[dict[str, Any]], nodes: int, scheduler: str = "fcfs", engine: str = "kernel", **options: Any
+) -> Any:
     platform = {"cores": [1] * nodes, "profiles": [POWER], "profile_of": [0] * nodes}
     return ENGINES[engine](Case(platform, jobs, {"scheduler": scheduler, **options}))
 
@@ -52,10 +54,15 @@ def alike() -> tuple[list[dict[str, Any]], list[float]]:
     return jobs, waits(simulate(jobs, 4, engine="oracle"))
 
 
-@pytest.mark.parametrize("scheduler", ["fcfs", "first-fit", "sjf", "sjf-fit", "easy", "easy-fast", "packer", "conservative"])
-def test_one_core_jobs_of_one_walltime_know_one_schedule(scheduler: str, alike: tuple[list[dict[str, Any]], list[float]]) -> None:
+@pytest.mark.parametrize(
+    "scheduler", ["fcfs", "first-fit", "sjf", "sjf-fit", "easy", "easy-fast", "packer", "conservative"]
+)
+def test_one_core_jobs_of_one_walltime_know_one_schedule(
+    scheduler: str, alike: tuple[list[dict[str, Any]], list[float]]
+) -> None:
     """Jobs of one core and one walltime: no policy may differ from FCFS. (Conservative backfilling that keeps its plans
-    may: a job can move into a hole that its own old plan kept closed for the jobs before it. Planned anew at each decision it does not.)"""
+    may: a job can move into a hole that its own old plan kept closed for the jobs before it. Planned anew at each
+    decision it does not.)"""
     jobs, fcfs = alike
     options: dict[str, Any] = {"rebuild": True} if scheduler == "conservative" else {}
     assert waits(simulate(jobs, 4, scheduler, **options)) == fcfs
@@ -63,7 +70,8 @@ def test_one_core_jobs_of_one_walltime_know_one_schedule(scheduler: str, alike: 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_shortest_first_is_optimal_on_one_machine(engine: str) -> None:
-    """All jobs there at once on one node: the mean wait of SJF is the least of all orders (Smith 1956), that of LJF the largest."""
+    """All jobs there at once on one node: the mean wait of SJF is the least of all orders (Smith 1956), that of LJF the
+    largest."""
     lengths = [7.0, 3.0, 11.0, 2.0, 5.0, 13.0]
     jobs = [job(f"j{k}", 0.0, length) for k, length in enumerate(lengths)]
     sums = [sum(sum(order[:k]) for k in range(len(order))) for order in itertools.permutations(lengths)]
@@ -73,7 +81,8 @@ def test_shortest_first_is_optimal_on_one_machine(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_longest_first_bound_on_identical_machines(engine: str) -> None:
-    """Graham (1969): the makespan of longest-first on m machines is at most 4/3 - 1/(3m) of the optimum; his worst case reaches it."""
+    """Graham (1969): the makespan of longest-first on m machines is at most 4/3 - 1/(3m) of the optimum; his worst case
+    reaches it."""
     machines = 3
     lengths = [5.0, 5.0, 4.0, 4.0, 3.0, 3.0, 3.0]  # optimum 9: 5+4, 5+4, 3+3+3; longest first: 11
     jobs = [job(f"j{k}", 0.0, length) for k, length in enumerate(lengths)]
@@ -81,19 +90,26 @@ def test_longest_first_bound_on_identical_machines(engine: str) -> None:
     assert max(ends) == 11.0 == pytest.approx(9.0 * (4 / 3 - 1 / (3 * machines)))
 
 
-@pytest.mark.parametrize("scheduler", ["fcfs", "first-fit", "sjf", "packer", "tetris", "easy", "easy-fast", "saf", "conservative"])
+@pytest.mark.parametrize(
+    "scheduler", ["fcfs", "first-fit", "sjf", "packer", "tetris", "easy", "easy-fast", "saf", "conservative"]
+)
 def test_utilisation_identities(scheduler: str) -> None:
-    """Work is conserved: computing node-seconds = sum of the runtimes, idle = the rest; Little's law holds for the queue."""
+    """Work is conserved: computing node-seconds = sum of the runtimes, idle = the rest; Little's law holds for the
+    queue."""
     rng = random.Random(3)
     jobs = [
-        job(str(k), float(rng.randint(0, 4000)), float(rng.randint(1, 60)), rng.randint(1, 6), 60.0 + rng.randint(0, 60))
+        job(
+            str(k), float(rng.randint(0, 4000)), float(rng.randint(1, 60)), rng.randint(1, 6), 60.0 + rng.randint(0, 60)
+        )
         for k in range(500)
     ]
     jobs.sort(key=lambda row: row["submit_s"])
     result = simulate(jobs, 8, scheduler)
     table = rows(result.jobs)
     begin, end = min(row["submit_s"] for row in table), max(row["finish_s"] for row in table)
-    seconds = {state: sum(r["seconds"] for r in rows(result.power) if r["state"] == state) for state in ("computing", "idle")}
+    seconds = {
+        state: sum(r["seconds"] for r in rows(result.power) if r["state"] == state) for state in ("computing", "idle")
+    }
     work = sum(row["cores"] * row["runtime_s"] for row in jobs)
     assert seconds["computing"] == pytest.approx(work, rel=1e-12)
     assert seconds["computing"] + seconds["idle"] == pytest.approx(8 * (end - begin), rel=1e-12)

@@ -31,7 +31,9 @@ def test_room_for_allocations_is_that_of_the_nodes(spec: str, a_job: int) -> Non
     chosen = policies.pair(LOG, "easy", "never", options)
     simulation = Simulation(LOG, platform, chosen.plan, options)
     assert (
-        simulation.world.chunk.shape[1] - Simulation(LOG, platform, chosen.plan, Options(record=False)).world.chunk.shape[1] == 200 * a_job
+        simulation.world.chunk.shape[1]
+        - Simulation(LOG, platform, chosen.plan, Options(record=False)).world.chunk.shape[1]
+        == 200 * a_job
     )
     policies.run(simulation, 0, chosen)
     assert simulation.result().jobs["nodes"].to_list() == escala.simulate(LOG, platform, "easy").jobs["nodes"].to_list()

@@ -21,7 +21,9 @@ def names(path: str) -> set[str]:
 
 
 def test_callees_count_directly_or_not() -> None:
-    assert {"kernel/easy.py", "kernel/queue.py", "kernel/state.py", "kernel/codes.py", "compile/__init__.py"} <= names("kernel/easy.py")
+    assert {"kernel/easy.py", "kernel/queue.py", "kernel/state.py", "kernel/codes.py", "compile/__init__.py"} <= names(
+        "kernel/easy.py"
+    )
 
 
 def test_whoever_takes_a_simulation_depends_on_its_layout() -> None:
@@ -52,8 +54,8 @@ print(np.allclose(one, np.eye(2)))
 
 
 def test_what_a_process_translated_serves_other_callers_in_others(tmp_path: Path) -> None:
-    """A function that compiled code calls is kept as it was translated: another process translates the new caller alone, and gets the same
-    results and errors."""
+    """A function that compiled code calls is kept as it was translated: another process translates the new caller
+    alone, and gets the same results and errors."""
     (tmp_path / "parts.py").write_text("""
 from escala.compile import compiled, lean
 
@@ -98,10 +100,16 @@ except ValueError as error:
     found.append(str(error))
 print(found, [name for name in translated if name in ("low", "middle", "one", "other")])
 """
-    environment = {**os.environ, "ESCALA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    environment = {
+        **os.environ,
+        "ESCALA_CACHE_DIR": str(tmp_path / "cache"),
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
+    }
 
     def told(name: str) -> str:
-        done = subprocess.run([sys.executable, "-c", code, name], capture_output=True, text=True, timeout=300, env=environment)
+        done = subprocess.run(
+            [sys.executable, "-c", code, name], capture_output=True, text=True, timeout=300, env=environment
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
@@ -196,7 +204,8 @@ answers = [told.total(table, 3, 0.5, True) for _ in range(4)]
 answers += [told.total(one, 3, 0.5, False) for one in (table[:, ::2], table[::-1, 1:3])]
 told.shift(table[1], np.int64(5))
 told.shift(table[:, 2], 1)
-print(*answers, *table.ravel(), *told.ends(table[2]), told.fresh(5) if "fresh" in sys.argv else 10, "numba" in sys.modules, len(kept))
+anew = told.fresh(5) if "fresh" in sys.argv else 10
+print(*answers, *table.ravel(), *told.ends(table[2]), anew, "numba" in sys.modules, len(kept))
 """
 
 
@@ -209,7 +218,9 @@ def use(tmp_path: Path) -> Callable[..., list[str]]:
 
     def play(*words: str, cache: str = "cache", **more: str) -> list[str]:
         here = env | {"ESCALA_CACHE_DIR": str(tmp_path / cache)} | more
-        outcome = subprocess.run([sys.executable, "-c", USE, *words], capture_output=True, text=True, timeout=300, env=here)
+        outcome = subprocess.run(
+            [sys.executable, "-c", USE, *words], capture_output=True, text=True, timeout=300, env=here
+        )
         assert outcome.returncode == 0, outcome.stderr
         *said, kept = outcome.stdout.split()
         assert int(kept) <= len(MODULE.split("@compiled")) + 2, "code is kept once for each kind of arguments"
@@ -228,14 +239,20 @@ def test_kept_machine_code_is_called_without_numba(use: Callable[..., list[str]]
     assert use("fresh") == [*first, "True"], "a function that makes arrays is Numba's"
     kept = sorted((tmp_path / "cache").rglob("*.machine"))
     assert {path.name.split("-")[0] for path in kept} == {"ends", "total", "shift"} and len(kept) == 5
-    for path, damage in zip(kept, (lambda b: b[:-7], lambda b: b"", lambda b: b.replace(b"processor", b"professor"), lambda b: b"{}\n")):
+    for path, damage in zip(
+        kept, (lambda b: b[:-7], lambda b: b"", lambda b: b.replace(b"processor", b"professor"), lambda b: b"{}\n")
+    ):
         path.write_bytes(damage(path.read_bytes()))
     assert use() == [*first, "True"], "damaged files are made anew"
     assert use() == [*first, "False"]
 
 
-def test_machine_code_of_a_wheel_runs_on_the_processors_it_is_made_for(use: Callable[..., list[str]], tmp_path: Path) -> None:
-    family = next((name for name in machine.FAMILIES if any(known.endswith(f" {name}") for known in machine._run_here())), None)
+def test_machine_code_of_a_wheel_runs_on_the_processors_it_is_made_for(
+    use: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    family = next(
+        (name for name in machine.FAMILIES if any(known.endswith(f" {name}") for known in machine._run_here())), None
+    )
     if family is None:
         pytest.skip(f"this processor is none of {', '.join(machine.FAMILIES)}")
     *first, _ = use(cache="wheel", NUMBA_CPU_NAME=family, NUMBA_CPU_FEATURES="")
@@ -252,7 +269,11 @@ def test_kinds_of_arguments() -> None:
     frozen.flags.writeable = False
     assert machine.kind_of((1, 1.5, True, np.int64(1))) == ("i", "f", "b", "i")
     assert machine.kind_of((table, table.T, table[:, ::2], frozen)) == ("C2<f4", "F2<f4", "A2<f4", "C1r<i8")
-    assert machine.kind_of(("word",)) is None and machine.kind_of((np.uint64(1),)) is None and machine.kind_of(([1],)) is None
+    assert (
+        machine.kind_of(("word",)) is None
+        and machine.kind_of((np.uint64(1),)) is None
+        and machine.kind_of(([1],)) is None
+    )
 
 
 def test_arguments_of_two_kinds_are_never_taken_for_one() -> None:
@@ -268,5 +289,7 @@ def test_arguments_of_two_kinds_are_never_taken_for_one() -> None:
         for second in several:
             told, words = machine.words_of((first, second))
             assert seen.setdefault(told, machine.kind_of((first, second))) == machine.kind_of((first, second))
-            assert words == [id(one) + machine._BEHIND if isinstance(one, np.ndarray) else one for one in (first, second)]
+            assert words == [
+                id(one) + machine._BEHIND if isinstance(one, np.ndarray) else one for one in (first, second)
+            ]
             assert len(words) == len(machine.kind_of((first, second)) or ())

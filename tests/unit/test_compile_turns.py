@@ -83,7 +83,9 @@ def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def one(role: str, name: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", USE, str(tmp_path), role, name]
-        begun.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | more))
+        begun.append(
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | more)
+        )
         return begun[-1]
 
     yield one
@@ -106,9 +108,12 @@ def seen(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "translated", "numba"), [("kept", ["kept", "part"], False), ("raising", ["raising", "checked", "part"], True)]
+    ("name", "translated", "numba"),
+    [("kept", ["kept", "part"], False), ("raising", ["raising", "checked", "part"], True)],
 )
-def test_one_of_two_translates(start: Callable[..., Any], tmp_path: Path, name: str, translated: list[str], numba: bool) -> None:
+def test_one_of_two_translates(
+    start: Callable[..., Any], tmp_path: Path, name: str, translated: list[str], numba: bool
+) -> None:
     """Both what is kept as machine code and what is Numba's alone."""
     first = start("first", name)
     seen(tmp_path / "begun")

@@ -15,14 +15,23 @@ from escala.errors import EscalaError
 from escala.foresight import known_by_name, known_to
 from escala.policies.compose import scheduler
 
-JOBS = {"submit_s": [0.0, 1.0, 30.0], "runtime_s": [20.0, 5.0, 9.0], "walltime_s": [50.0] * 3, "cores": [1, 2, 1], "user": ["a", "a", "a"]}
+JOBS = {
+    "submit_s": [0.0, 1.0, 30.0],
+    "runtime_s": [20.0, 5.0, 9.0],
+    "walltime_s": [50.0] * 3,
+    "cores": [1, 2, 1],
+    "user": ["a", "a", "a"],
+}
 LOG = escala.Workload.from_jobs(JOBS)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"estimate": "lastt2"}, r"option estimate='lastt2' is not known: did you mean last2\? use walltime, runtime, last2, a column"),
+        (
+            {"estimate": "lastt2"},
+            r"option estimate='lastt2' is not known: did you mean last2\? use walltime, runtime, last2, a column",
+        ),
         ({"order_estimate": 3}, "option order_estimate=3 is not known"),
         ({"estimate": "estimate_gbm_s"}, "estimate 'estimate_gbm_s': the log lacks this column: it has no column"),
         ({"scheduler": "sjf", "order_estimate": "estimate_x"}, "estimate 'estimate_x': the log lacks this column"),
@@ -71,10 +80,21 @@ def test_it_is_the_same_in_every_place_of_a_batch_and_again() -> None:
 
 
 def test_known_runtimes_are_marked_in_names_too() -> None:
-    for name in ("easy:estimate=runtime", "easy-sjf:order_estimate=runtime", "easy:queue=sjf:guard=3h:estimate=runtime"):
-        assert known_to(name, "never") == known_by_name(f"{name} + never") == escala.simulate(LOG, "2x1", name).knows == "runtimes"
+    for name in (
+        "easy:estimate=runtime",
+        "easy-sjf:order_estimate=runtime",
+        "easy:queue=sjf:guard=3h:estimate=runtime",
+    ):
+        assert (
+            known_to(name, "never")
+            == known_by_name(f"{name} + never")
+            == escala.simulate(LOG, "2x1", name).knows
+            == "runtimes"
+        )
     for name in ("easy", "easy+", "easy++", "easy:estimate=last2"):
-        assert known_to(name, "never") == known_by_name(f"{name} + never") == escala.simulate(LOG, "2x1", name).knows == ""
+        assert (
+            known_to(name, "never") == known_by_name(f"{name} + never") == escala.simulate(LOG, "2x1", name).knows == ""
+        )
     assert known_to("easy", "never", "walltime", "runtime") == "runtimes"
     assert escala.simulate(LOG, "2x1", order_estimate="runtime").knows == "runtimes"
 
@@ -94,7 +114,11 @@ def test_names_say_the_same_as_options() -> None:
     for name, parts, options in (
         ("easy-sjf", "estimate=last2", {"estimate": "last2"}),
         ("easy:queue=saf", "order_estimate=last2", {"order_estimate": "last2"}),
-        ("easy:queue=xfactor", "estimate=last2:order_estimate=walltime", {"estimate": "last2", "order_estimate": "walltime"}),
+        (
+            "easy:queue=xfactor",
+            "estimate=last2:order_estimate=walltime",
+            {"estimate": "last2", "order_estimate": "walltime"},
+        ),
     ):
         by_name = escala.simulate(log, "2x4", f"{name}:{parts}").jobs
         assert by_name.equals(escala.simulate(log, "2x4", name, **options).jobs)
@@ -114,7 +138,11 @@ def test_a_column_that_is_the_run_times_is_marked_whatever_its_name(name: str) -
     assert (log.jobs["runtime_s"] != log.jobs["walltime_s"]).any()
     assert escala.simulate(log, "2x1", f"{name}:estimate=estimate_mine").knows == "runtimes"
     assert escala.simulate(log, "2x1", name, order_estimate="estimate_mine").knows == "runtimes"
-    assert escala.simulate(log, "2x1", name, estimate="estimate_asked").knows == escala.simulate(log, "2x1", name).knows == ""
+    assert (
+        escala.simulate(log, "2x1", name, estimate="estimate_asked").knows
+        == escala.simulate(log, "2x1", name).knows
+        == ""
+    )
     near = log.with_jobs(log.jobs.with_columns(estimate_mine=pl.col("runtime_s") + 1.0))
     assert escala.simulate(near, "2x1", name, estimate="estimate_mine").knows == ""
 

@@ -19,7 +19,11 @@ ONE = escala.Workload.from_jobs({"submit_s": [0.0], "cores": [1], "runtime_s": [
     ("name", "value"),
     [
         *(("depth", value) for value in ("x", 1.5, 0, -1, True, 2**70)),
-        *((name, value) for name in ("until_s", "plan_margin_s") for value in ("x", math.nan, math.inf, 1e300, [1.0], True, -1.0)),
+        *(
+            (name, value)
+            for name in ("until_s", "plan_margin_s")
+            for value in ("x", math.nan, math.inf, 1e300, [1.0], True, -1.0)
+        ),
         *(("start_s", value) for value in ("x", None, math.nan)),
         *(("seed", value) for value in ("x", None, 0.5, -1)),
         *((name, value) for name in ("rebuild", "start_off", "record") for value in ("x", None, 1)),

@@ -36,7 +36,11 @@ class Last2:
 def log(seed: int, jobs: int = 400) -> escala.Workload:
     draw = np.random.default_rng(seed)
     walltime = draw.choice([600.0, 3600.0, 86400.0], jobs)
-    columns = {"submit_s": np.sort(np.floor(draw.uniform(0, 3e5, jobs))), "walltime_s": walltime, "cores": draw.integers(1, 9, jobs)}
+    columns = {
+        "submit_s": np.sort(np.floor(draw.uniform(0, 3e5, jobs))),
+        "walltime_s": walltime,
+        "cores": draw.integers(1, 9, jobs),
+    }
     columns["runtime_s"] = np.floor(walltime * draw.uniform(0.01, 1.1, jobs)) + 1.0
     return escala.Workload.from_jobs({**columns, "user": draw.choice(["a", "b", "c"], jobs)})
 
@@ -80,7 +84,9 @@ def test_it_sees_what_has_ended_and_no_more() -> None:
             assert [run.row for run in view.ended(2)] == [run.row for run in ended[2:]] and view.ended(len(ended)) == []
             ends = [run.start_s + run.runtime_s for run in ended]
             assert ends == sorted(ends) and all(end <= view.now_s for end in ends)
-            assert all(run.runtime_s <= run.walltime_s and run.killed == (run.runtime_s == run.walltime_s) for run in ended)
+            assert all(
+                run.runtime_s <= run.walltime_s and run.killed == (run.runtime_s == run.walltime_s) for run in ended
+            )
             assert job.submit_s == view.now_s and not hasattr(view, "runtime_s")
             assert not {run.row for run in ended} & {waiting.row for waiting in view.queue}
             return 100.0
@@ -100,7 +106,9 @@ def test_what_is_no_time_is_refused(given: Any) -> None:
         def estimate(self, view: Any, job: Any) -> Any:
             return given
 
-    with pytest.raises(EscalaError, match=r"odd: estimate\(view, job\) gave .* for job '1': return a number of seconds above 0") as caught:
+    with pytest.raises(
+        EscalaError, match=r"odd: estimate\(view, job\) gave .* for job '1': return a number of seconds above 0"
+    ) as caught:
         escala.simulate(log(5), "2x8", estimate=Odd())
     assert "\n" not in str(caught.value)
 

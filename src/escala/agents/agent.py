@@ -31,8 +31,8 @@ FORMAT = 1
 
 
 class Agent(Deciding):
-    """What `train` gives. `manifest`: how it came to be, and what it needs; `network`: stable-baselines3's policy; `curve`: how it learnt
-    (see `escala.agents.training.learning_curve`), None where no curve was kept.
+    """What `train` gives. `manifest`: how it came to be, and what it needs; `network`: stable-baselines3's policy;
+    `curve`: how it learnt (see `escala.agents.training.learning_curve`), None where no curve was kept.
     """
 
     def __init__(self, network: Any, manifest: Mapping[str, Any], curve: pl.DataFrame | None = None) -> None:
@@ -44,7 +44,9 @@ class Agent(Deciding):
     def logits(self, seen: NDArray[np.float32]) -> NDArray[np.float64]:
         """By stable-baselines3's policy."""
         with torch.no_grad():
-            out: NDArray[np.float64] = self.network.get_distribution(torch.as_tensor(seen)).distribution.logits.double().numpy()
+            out: NDArray[np.float64] = (
+                self.network.get_distribution(torch.as_tensor(seen)).distribution.logits.double().numpy()
+            )
         return out
 
     def arrays(self) -> list[dict[str, NDArray[np.float32]]]:
@@ -52,13 +54,16 @@ class Agent(Deciding):
         return [{name: value.numpy() for name, value in self.network.state_dict().items()}]
 
     def export(self, folder: str | Path) -> None:
-        """Write it into `folder` so that it decides without torch: see `escala.envs.exported`. EscalaError for other networks."""
+        """Write it into `folder` so that it decides without torch: see `escala.envs.exported`. EscalaError for other
+        networks."""
         exported.export(self.manifest, self.arrays()[0], folder)
 
     def save(self, folder: str | Path) -> None:
-        """Write weights, curve and manifest into `folder`, at once: a killed run leaves what was there, or the new agent.
+        """Write weights, curve and manifest into `folder`, at once: a killed run leaves what was there, or the new
+        agent.
 
-        A folder that holds an unchanged saved agent and nothing else is replaced; any other folder that is not empty is refused.
+        A folder that holds an unchanged saved agent and nothing else is replaced; any other folder that is not empty is
+        refused.
         """
         with saved_folder(Path(folder), KIND) as work:
             self.write(work)
@@ -95,7 +100,9 @@ def load_agent(folder: str | Path) -> Any:
         why = error if whole else "give a folder that escala train wrote"
         raise EscalaError(f"{source}: no trained agent here ({MANIFEST}, {WEIGHTS}): {why}") from error
     if not isinstance(manifest, dict) or manifest.get("kind") != "agent" or manifest.get("format") != FORMAT:
-        raise EscalaError(f"{source / MANIFEST}: not the manifest of an agent of format {FORMAT}: give a folder written by train")
+        raise EscalaError(
+            f"{source / MANIFEST}: not the manifest of an agent of format {FORMAT}: give a folder written by train"
+        )
     if hashlib.sha256(raw).hexdigest() != manifest.get("weights_sha256"):
         raise EscalaError(f"{source}: {WEIGHTS} is not the file that {MANIFEST} was written for: save the agent again")
     with own(source / MANIFEST, "description of a network", "save the agent again"):
@@ -114,7 +121,9 @@ def load_weights(network: Any, path: Path) -> None:
     except (AttributeError, TypeError) as error:
         raise EscalaError(f"{path}: holds no weights of a network: train again") from error
     except RuntimeError as error:
-        raise EscalaError(f"{path}: trained by another version of escala, whose network was different: train again") from error
+        raise EscalaError(
+            f"{path}: trained by another version of escala, whose network was different: train again"
+        ) from error
 
 
 def _curve(path: Path) -> pl.DataFrame | None:

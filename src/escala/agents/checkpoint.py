@@ -1,7 +1,8 @@
 """Everything that an interrupted training needs to go on exactly, in one file that is replaced as a whole.
 
-stable-baselines3's own files do not resume exactly: they leave out the state of the environment and of the random generators; and they
-hold pickles, which run code when they are read. A checkpoint is arrays and JSON (`escala.agents.packed`), and its request is read first.
+stable-baselines3's own files do not resume exactly: they leave out the state of the environment and of the random
+generators; and they hold pickles, which run code when they are read. A checkpoint is arrays and JSON
+(`escala.agents.packed`), and its request is read first.
 """
 
 from __future__ import annotations
@@ -33,13 +34,20 @@ def check_folder(folder: Path | None, resume: bool) -> None:
     """Refuse to resume nothing, to write over a training, and to train for a folder that cannot be written."""
     if resume and folder is None:
         raise EscalaError("resume=True needs out: the folder of the interrupted training")
-    if folder is not None and not resume and any(os.path.exists(folder / name) for name in ("manifest.json", FILE, OLD, SEARCH)):
-        raise EscalaError(f"{folder}: holds a training already: resume it (resume=True, --resume) or give another folder")
+    if (
+        folder is not None
+        and not resume
+        and any(os.path.exists(folder / name) for name in ("manifest.json", FILE, OLD, SEARCH))
+    ):
+        raise EscalaError(
+            f"{folder}: holds a training already: resume it (resume=True, --resume) or give another folder"
+        )
     check_place(folder)
 
 
 def ended(folder: Path | str | None) -> TypeGuard[Path | str]:
-    """Has the training in a folder ended? Its manifest, the last file to be written, is there; what a kill left beside it then goes."""
+    """Has the training in a folder ended? Its manifest, the last file to be written, is there; what a kill left beside
+    it then goes."""
     if folder is None or not (Path(folder) / MARK).is_file():
         return False
     for name in (FILE, SEARCH):
@@ -50,7 +58,8 @@ def ended(folder: Path | str | None) -> TypeGuard[Path | str]:
 def check_place(folder: Path | None) -> None:
     """EscalaError where a folder can neither be made nor be written to."""
     if folder is not None:
-        there = next(path for path in (folder, *folder.absolute().parents) if os.path.exists(path))  # False also where it is not to be seen
+        # False also where it is not to be seen
+        there = next(path for path in (folder, *folder.absolute().parents) if os.path.exists(path))
         if not os.path.isdir(there) or not os.access(there, os.W_OK | os.X_OK):
             why = "a folder that you may not write to" if os.path.isdir(there) else "not a folder"
             raise EscalaError(f"{folder}: nothing can be kept there, {there} is {why}: give another folder")
@@ -64,7 +73,8 @@ def about_days(days: Sequence[Any], what: str = "workload") -> dict[str, Any]:
 
 
 def write(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a checkpoint, atomically: the file is the old one or the new one. content: its `request`, and all that goes with it."""
+    """Write a checkpoint, atomically: the file is the old one or the new one. content: its `request`, and all that goes
+    with it."""
     with whole_file(path) as aside, aside.open("wb") as stream:
         packed.write(stream, content["request"], content)
 
@@ -76,7 +86,8 @@ def write_weights(path: Path, weights: Mapping[str, Any]) -> None:
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any], kind: str, names: Sequence[str]) -> None:
-    """Write the manifest of a saved agent or team, atomically, with the hashes of its files, so that it is known again as untouched."""
+    """Write the manifest of a saved agent or team, atomically, with the hashes of its files, so that it is known again
+    as untouched."""
     signed = sealed(manifest, kind, {name: digest(folder / name) for name in names})
     write_whole(folder / MARK, json.dumps(signed, indent=2) + "\n")
 
@@ -113,9 +124,14 @@ def read(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
     """The checkpoint in a folder; EscalaError where there is none, or where it belongs to another training."""
     path = folder / FILE
     if ended(folder):
-        raise EscalaError(f"{folder}: this training has ended, nothing is left to resume: load it, or train for another folder")
+        raise EscalaError(
+            f"{folder}: this training has ended, nothing is left to resume: load it, or train for another folder"
+        )
     if not path.is_file() and (folder / OLD).is_file():
-        raise EscalaError(f"{folder / OLD}: of an older version of escala, which this one does not read: train anew into another folder")
+        raise EscalaError(
+            f"{folder / OLD}: of an older version of escala, which this one does not read: train anew into another "
+            "folder"
+        )
     if not path.is_file():
         raise EscalaError(f"{folder}: no {FILE} to resume from; train without resume first")
     _same_request(path, request)
@@ -130,7 +146,9 @@ def _guarded(path: Path, reader: Callable[[IO[bytes]], Any]) -> dict[str, Any]:
         if not isinstance(found, dict):
             raise TypeError("holds no checkpoint")
     except Exception as error:  # zip, zlib, JSON and numpy have their own kinds
-        raise EscalaError(f"{path}: not a readable checkpoint ({type(error).__name__}); train anew into another folder") from error
+        raise EscalaError(
+            f"{path}: not a readable checkpoint ({type(error).__name__}); train anew into another folder"
+        ) from error
     return found
 
 

@@ -40,51 +40,61 @@ def evaluate(
     starts: Callable[[str, int, int, list[float]], None] | None = None,
     pieces: Pieces | None = None,
 ) -> pl.DataFrame:
-    """One row a day, policy and run: what the policy knows of the future (`knows`); where the platform has watts energy_j, that of each
-    node state (computing_j, ...) and waste_j; transitions; mean_wait_s, mean_stretch, mean_delay_s (of jobs that started);
-    mean_slowdown, mean_bounded_slowdown (of jobs that ended); jobs, unstarted;
-    window_s: how long energy was counted (each day until the last of its runs ends, see `escala.metrics.energy.to_one_end`), and asleep_w:
-    what the platform draws while all nodes are off.
+    """One row a day, policy and run: what the policy knows of the future (`knows`); where the platform has watts
+    energy_j, that of each node state (computing_j, ...) and waste_j; transitions; mean_wait_s, mean_stretch,
+    mean_delay_s (of jobs that started); mean_slowdown, mean_bounded_slowdown (of jobs that ended); jobs, unstarted;
+    window_s: how long energy was counted (each day until the last of its runs ends, see
+    `escala.metrics.energy.to_one_end`), and asleep_w: what the platform draws while all nodes are off.
 
-    days: Workloads, one an episode. baselines: shutdown policies (schedulers for a scheduling agent), by default R3's. The agent's
-    sampled policy plays each day `runs` times with seeds seed, seed + 1, ...; with `argmax` also once with its greedy actions. beneath:
-    what stands beside the policies compared (scheduler "saf" under shutdown policies, shutdown "timeout:300" under schedulers). window:
-    "cut" ends each day at its length, "drain" runs it to completion; by default as in training. All days begin as in training (nodes off,
-    unless told otherwise). starts: called with policy, run, number of the day and the start of each of its jobs, s (NaN: never).
+    days: Workloads, one an episode. baselines: shutdown policies (schedulers for a scheduling agent), by default R3's.
+    The agent's sampled policy plays each day `runs` times with seeds seed, seed + 1, ...; with `argmax` also once with
+    its greedy actions. beneath: what stands beside the policies compared (scheduler "saf" under shutdown policies,
+    shutdown "timeout:300" under schedulers). window: "cut" ends each day at its length, "drain" runs it to completion;
+    by default as in training. All days begin as in training (nodes off, unless told otherwise). starts: called with
+    policy, run, number of the day and the start of each of its jobs, s (NaN: never).
     pieces: where the days of a policy and run go and come from, each as one piece.
     """
     if len(days) == 0:
         raise EscalaError("days: give at least one day, each a Workload")
     if agent.env_id not in (OFF_RESERVATION, SCHEDULING):
-        raise EscalaError(f"agents of {agent.env_id} are not judged on days: use escala.envs.slots.playing.play, or simulate and compare")
+        raise EscalaError(
+            f"agents of {agent.env_id} are not judged on days: use escala.envs.slots.playing.play, or simulate and "
+            "compare"
+        )
     machine, schedules = read_platform(platform), agent.env_id == SCHEDULING
     how = _as_in_training(agent, machine, window) | {"seed": seed}
-    other = beneath if beneath is not None else (agent.env_options.get("shutdown", "timeout:300") if schedules else "saf")
-    policies: list[tuple[str, int, Any]] = [(name_of(b), 0, b) for b in (baselines or (SCHEDULER_BASELINES if schedules else BASELINES))]
+    usual = agent.env_options.get("shutdown", "timeout:300") if schedules else "saf"
+    other = usual if beneath is None else beneath
+    compared = baselines or (SCHEDULER_BASELINES if schedules else BASELINES)
+    policies: list[tuple[str, int, Any]] = [(name_of(one), 0, one) for one in compared]
     policies += [("agent", run, agent.policy(sampled=True, seed=seed + run)) for run in range(runs)]
     if argmax:
         policies.append(("agent (argmax)", 0, agent.policy(sampled=False)))
     kept = Pieces(None, None) if pieces is None else pieces
-
-    def of_days(policy: Any) -> list[tuple[dict[str, Any], list[float]]]:
-        """Of each day its figures and the starts of its jobs."""
-        pair = {"scheduler": policy, "shutdown": other} if schedules else {"scheduler": other, "shutdown": policy}
-        results = (simulate(day, machine, **pair, **how) for day in days)
-        return [
-            ({KNOWS: one.knows, **_figures(one)}, one.jobs["start_s"].cast(pl.Float64).fill_null(math.nan).to_list()) for one in results
-        ]
-
     rows = []
     for k, (name, run, policy) in enumerate(policies):
-        for number, (figures, begun) in enumerate(kept.value(f"{name}, run {run}", partial(of_days, policy))):
+        pair = (policy, other) if schedules else (other, policy)
+        played = kept.value(f"{name}, run {run}", partial(_of_days, days, machine, pair, how))
+        for number, (figures, begun) in enumerate(played):
             about = {"policy": name, KNOWS: figures[KNOWS], "run": run, "episode": number, "day": days[number].name}
             rows.append({**about, **figures, "asleep_w": machine.asleep_w})
             if starts is not None:
                 starts(name, run, number, begun)
         if progress is not None:
             progress((k + 1) / len(policies))
-    played = to_one_end(pl.DataFrame(rows))
-    return played if machine.has_energy else played.drop("asleep_w")
+    table = to_one_end(pl.DataFrame(rows))
+    return table if machine.has_energy else table.drop("asleep_w")
+
+
+def _of_days(
+    days: Sequence[Any], machine: Platform, pair: tuple[Any, Any], how: dict[str, Any]
+) -> list[tuple[dict[str, Any], list[float]]]:
+    """Of each day its figures and the starts of its jobs."""
+    results = (simulate(day, machine, *pair, **how) for day in days)
+    return [
+        ({KNOWS: one.knows, **_figures(one)}, one.jobs["start_s"].cast(pl.Float64).fill_null(math.nan).to_list())
+        for one in results
+    ]
 
 
 def _as_in_training(agent: Agent, machine: Platform, window: str | None) -> dict[str, Any]:

@@ -1,6 +1,8 @@
-"""Nested values, arrays and tensors in one npz file: JSON and plain numbers, nothing that could run code when it is read.
+"""Nested values, arrays and tensors in one npz file: JSON and plain numbers, nothing that could run code when it is
+read.
 
-A file holds `request` (JSON: what the content belongs to), `tree` (JSON: the nesting) and `array.K`, the arrays that the tree names.
+A file holds `request` (JSON: what the content belongs to), `tree` (JSON: the nesting) and `array.K`, the arrays that
+the tree names.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ HEADER = 1 << 20  # bytes of an array's header: tables of the kernel have many n
 
 
 def write(stream: IO[bytes], request: Mapping[str, Any], content: Any) -> None:
-    """Write a request and its content: dicts, lists, tuples, numbers, texts, None, arrays and tensors. TypeError for anything else."""
+    """Write a request and its content: dicts, lists, tuples, numbers, texts, None, arrays and tensors. TypeError for
+    anything else."""
     arrays: list[NDArray[Any]] = []
     tree = json.dumps(_packed(content, arrays))
     held = {f"array.{k}": array for k, array in enumerate(arrays)}

@@ -1,13 +1,14 @@
 """Hyper-parameters as data. `printed`: as R3 gives them; `tuned`: what learns well in little time here.
 
-algorithm: whose settings these are. learn: arguments of stable-baselines3's algorithm. num_envs: simulations in the batch. environment:
-options of the environment (those that a user gives win). drawn: further ones, of the job lists that are drawn where no workload is
-given. network: sizes of the hidden layers of policy and value (of the extractor slot-scorer: of its embedding and its context, by
-default 16 and 32). extractor: a name of `networks.EXTRACTORS` or None. separate: policy and value have extractors of their own. decay: the
-learning rate falls to 0. normalise: rewards are divided by a running deviation of returns. lean: (action, preference) added to that
-action's logit before training, None: no preference. relu: hidden layers of ReLU instead of tanh. ordered: the choices are in rising order
-and are drawn near each other, see `networks.ordered`; the choice where training begins. sampled: `Agent.policy` draws actions, else it
-takes the greedy ones (which do better where a teacher was imitated that looks ahead).
+algorithm: whose settings these are. learn: arguments of stable-baselines3's algorithm. num_envs: simulations in the
+batch. environment: options of the environment (those that a user gives win). drawn: further ones, of the job lists that
+are drawn where no workload is given. network: sizes of the hidden layers of policy and value (of the extractor
+slot-scorer: of its embedding and its context, by default 16 and 32). extractor: a name of `networks.EXTRACTORS` or
+None. separate: policy and value have extractors of their own. decay: the learning rate falls to 0. normalise: rewards
+are divided by a running deviation of returns. lean: (action, preference) added to that action's logit before training,
+None: no preference. relu: hidden layers of ReLU instead of tanh. ordered: the choices are in rising order and are drawn
+near each other, see `networks.ordered`; the choice where training begins. sampled: `Agent.policy` draws actions, else
+it takes the greedy ones (which do better where a teacher was imitated that looks ahead).
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class Preset:
     ordered: int | None = None
     sampled: bool = True
 
-    def but(self, learn: Mapping[str, Any] | None = None, environment: Mapping[str, Any] | None = None, **others: Any) -> Preset:
+    def but(
+        self, learn: Mapping[str, Any] | None = None, environment: Mapping[str, Any] | None = None, **others: Any
+    ) -> Preset:
         """The same, but for these settings of the learner, these options of the environment and these other fields."""
         learnt, played = {**self.learn, **(learn or {})}, {**self.environment, **(environment or {})}
         return replace(self, learn=learnt, environment=played, **others)
@@ -53,15 +56,28 @@ ORDERED_HOLDS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.
 
 
 def _convolutional() -> dict[tuple[str, str], Preset]:
-    """R2's A2C by its network; the text prints no setting of the learner, so these are ours for all of them: on images many small updates
-    (80 decisions each, Adam) learn most."""
+    """R2's A2C by its network; the text prints no setting of the learner, so these are ours for all of them: on images
+    many small updates (80 decisions each, Adam) learn most."""
     learn = {"n_steps": 16, "gamma": 0.99, "gae_lambda": 0.95, "learning_rate": 3e-3, "ent_coef": 0.002, "vf_coef": 0.5}
     often = learn | {"n_steps": 5, "learning_rate": 3e-4, "use_rms_prop": False}
     drawn = {"model": "cpu-memory", "window": [50, 200], "limit": 200}
     image = {"slots": 5, "observation": "image", "dtype": "float32", "skip": "forced"}
     compact = {"slots": 5, "observation": "compact", "skip": "forced"}
-    seen: dict[str, Any] = {"algorithm": "a2c", "learn": often, "environment": image, "drawn": drawn, "num_envs": 16, "relu": True}
-    scorer: dict[str, Any] = {"algorithm": "a2c", "learn": learn, "environment": compact, "network": (), "extractor": "slot-scorer"}
+    seen: dict[str, Any] = {
+        "algorithm": "a2c",
+        "learn": often,
+        "environment": image,
+        "drawn": drawn,
+        "num_envs": 16,
+        "relu": True,
+    }
+    scorer: dict[str, Any] = {
+        "algorithm": "a2c",
+        "learn": learn,
+        "environment": compact,
+        "network": (),
+        "extractor": "slot-scorer",
+    }
     out = {(SLOTS, "fc"): Preset(**seen, network=(64,))}
     for name in ("conv3-16", "conv3-32", "conv3-16-pool", "conv3-32-pool"):
         out[SLOTS, name] = Preset(**seen, network=(), extractor=name, separate=True)
@@ -84,7 +100,9 @@ PPO = {
 TUNED = Preset(PPO)
 PRINTED = Preset(PPO | {"learning_rate": 5e-4}, num_envs=16, network=(), separate=True, decay=False, normalise=False)
 """R3's two, but for its networks and horizons."""
-ORDERED = TUNED.but({"batch_size": 2048, "gamma": 0.995, "ent_coef": 0.0}, network=(), extractor="queue-and-running", separate=True)
+ORDERED = TUNED.but(
+    {"batch_size": 2048, "gamma": 0.995, "ent_coef": 0.0}, network=(), extractor="queue-and-running", separate=True
+)
 SCORER = Preset(
     PPO | {"n_steps": 64, "batch_size": 2048, "gae_lambda": 0.9, "learning_rate": 3e-3, "ent_coef": 0.003},
     num_envs=256,
@@ -95,7 +113,15 @@ SCORER = Preset(
 """What scores the jobs in the slots one by one."""
 SMALL = {"batch_size": 512, "clip_range": 0.1}
 AFTER_TEACHER = SCORER.but(
-    {"n_steps": 128, "batch_size": 4096, "gamma": 1.0, "gae_lambda": 0.97, "clip_range": 0.1, "learning_rate": 6e-4, "ent_coef": 0.0},
+    {
+        "n_steps": 128,
+        "batch_size": 4096,
+        "gamma": 1.0,
+        "gae_lambda": 0.97,
+        "clip_range": 0.1,
+        "learning_rate": 6e-4,
+        "ent_coef": 0.0,
+    },
     network=(32, 64),
     sampled=False,
 )
@@ -118,10 +144,18 @@ PRESETS: dict[tuple[str, str], Preset] = {
     ),
     (OFF_RESERVATION, "tuned"): TUNED.but(environment={"action": "hold", "observation": "compact"}),
     (OFF_RESERVATION, "ordered"): ORDERED.but(  # begins as the rule hold:0.25
-        environment={"action": "hold", "observation": "compact", "holds": ORDERED_HOLDS, "stretch_cost": 0.15, "window": "drain"},
+        environment={
+            "action": "hold",
+            "observation": "compact",
+            "holds": ORDERED_HOLDS,
+            "stretch_cost": 0.15,
+            "window": "drain",
+        },
         ordered=ORDERED_HOLDS.index(0.25),
     ),
-    (SCHEDULING, "printed"): PRINTED.but({"n_steps": 360, "batch_size": 180, "n_epochs": 6, "gamma": 0.97}, extractor="three-grus"),
+    (SCHEDULING, "printed"): PRINTED.but(
+        {"n_steps": 360, "batch_size": 180, "n_epochs": 6, "gamma": 0.97}, extractor="three-grus"
+    ),
     (SCHEDULING, "tuned"): TUNED,
     (SCHEDULING, "queue"): TUNED.but(
         {"gamma": 0.999},
@@ -143,13 +177,17 @@ PRESETS: dict[tuple[str, str], Preset] = {
         normalise=False,
     ),
     (SLOTS, "printed-compact"): COMPACT,
-    (SLOTS, "taught"): SCORER.but(SMALL | {"learning_rate": 1e-3}, START_NOW, num_envs=64),  # to go on from a teacher: little wandering
-    (SLOTS, "reserve"): SCORER.but(environment=RESERVE),  # fresh lists: reservations empty the slots: the agent sees more of the queue
+    # to go on from a teacher: little wandering
+    (SLOTS, "taught"): SCORER.but(SMALL | {"learning_rate": 1e-3}, START_NOW, num_envs=64),
+    # fresh lists: reservations empty the slots: the agent sees more of the queue
+    (SLOTS, "reserve"): SCORER.but(environment=RESERVE),
     (SLOTS, "taught-reserve"): SCORER.but(  # the same after a teacher: larger steps forget it
         {"gae_lambda": 0.95, "clip_range": 0.1, "learning_rate": 6e-4, "ent_coef": 0.0005}, RESERVE
     ),
-    (SLOTS, "look-ahead"): AFTER_TEACHER.but(environment={"slots": 32} | START_NOW),  # after one that looks ahead over the whole queue
-    (SLOTS, "open"): AFTER_TEACHER.but(  # no end of arrivals is known: horizons of many lengths, the longest cut; hold-pile is imitated
+    # after one that looks ahead over the whole queue
+    (SLOTS, "look-ahead"): AFTER_TEACHER.but(environment={"slots": 32} | START_NOW),
+    # no end of arrivals is known: horizons of many lengths, the longest cut; hold-pile is imitated
+    (SLOTS, "open"): AFTER_TEACHER.but(
         {"gamma": 0.998, "learning_rate": 2e-4},
         {"slots": 32, "queue": "shortest"} | START_NOW,
         drawn={"window": [50, 100, 200, 400, 1000], "limit": 1200},
@@ -173,7 +211,9 @@ PRESETS: dict[tuple[str, str], Preset] = {
 }
 """(environment, name) -> preset."""
 
-GENERAL = Preset({name: PPO[name] for name in ("n_steps", "batch_size", "n_epochs", "gamma", "learning_rate", "ent_coef")})
+GENERAL = Preset(
+    {name: PPO[name] for name in ("n_steps", "batch_size", "n_epochs", "gamma", "learning_rate", "ent_coef")}
+)
 """For environments without presets of their own."""
 
 

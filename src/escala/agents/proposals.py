@@ -1,7 +1,9 @@
-"""Settings of a learner that are searched for, by Optuna: spans and choices, proposed a round at a time, told how well each did.
+"""Settings of a learner that are searched for, by Optuna: spans and choices, proposed a round at a time, told how well
+each did.
 
-What is proposed depends on the seed and on how well the proposals before did, and on nothing else: gone on with, on another engine or with
-other numbers of processes, the same settings are proposed, and what is trained already is not trained again.
+What is proposed depends on the seed and on how well the proposals before did, and on nothing else: gone on with, on
+another engine or with other numbers of processes, the same settings are proposed, and what is trained already is not
+trained again.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ Figures = Mapping[str, Any]
 
 
 def span_of(text: str) -> tuple[float, float] | None:
-    """The ends of `LOW..HIGH`, whole numbers where both are; None for what is no span. EscalaError for ends that are none."""
+    """The ends of `LOW..HIGH`, whole numbers where both are; None for what is no span. EscalaError for ends that are
+    none."""
     if ".." not in text:
         return None
     try:
@@ -52,15 +55,19 @@ def check(n: int, settings: Mapping[str, Any], presets: Sequence[str]) -> None:
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise EscalaError(f"{quoted(n)} settings to propose (n_trials, --trials): give a whole number of at least 1")
     if not any(len(values) > 1 for values in ends(settings).values()):
-        raise EscalaError("settings to propose (n_trials, --trials): say from what, such as --learn learning_rate=0.0001..0.01")
+        raise EscalaError(
+            "settings to propose (n_trials, --trials): say from what, such as --learn learning_rate=0.0001..0.01"
+        )
     if len(presets) > 1:
         raise EscalaError(f"presets {', '.join(presets)}: settings are proposed for one of them (n_trials, --trials)")
     need("proposing settings", "optuna")
 
 
-def proposed(settings: Mapping[str, Any], n: int, seed: int, worth: Sequence[float | None]) -> Iterator[list[dict[str, Any]]]:
-    """Rounds of settings, `n` in all. worth: what those proposed so far came to, more is better, None where nothing came of it; it has to
-    hold all of a round before the next one is asked for. EscalaError without Optuna."""
+def proposed(
+    settings: Mapping[str, Any], n: int, seed: int, worth: Sequence[float | None]
+) -> Iterator[list[dict[str, Any]]]:
+    """Rounds of settings, `n` in all. worth: what those proposed so far came to, more is better, None where nothing
+    came of it; it has to hold all of a round before the next one is asked for. EscalaError without Optuna."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -37,7 +37,9 @@ def _never(_: float) -> float:
 def build(manifest: Mapping[str, Any]) -> Any:
     """The network of a manifest, untrained."""
     numbers, actions = int(manifest["shape"][4]), int(manifest["actions"])
-    return MaskedPairPolicy(spaces.Box(0.0, 1.0, (numbers,), np.float32), spaces.Discrete(actions), _never, shape=manifest["shape"])
+    return MaskedPairPolicy(
+        spaces.Box(0.0, 1.0, (numbers,), np.float32), spaces.Discrete(actions), _never, shape=manifest["shape"]
+    )
 
 
 def preferences_of(network: Any) -> Preferences:
@@ -52,7 +54,8 @@ def preferences_of(network: Any) -> Preferences:
 
 
 class Team(DecidingTeam):
-    """What `train_team` gives. networks: one for each agent, or a single one that all share. manifest: how it came to be."""
+    """What `train_team` gives. networks: one for each agent, or a single one that all share. manifest: how it came to
+    be."""
 
     def __init__(self, networks: Sequence[Any], manifest: Mapping[str, Any]) -> None:
         super().__init__(manifest)
@@ -74,7 +77,8 @@ class Team(DecidingTeam):
     def save(self, folder: str | Path) -> None:
         """Write weights and manifest into `folder`, at once: a killed run leaves what was there, or the new team.
 
-        A folder that holds an unchanged saved team and nothing else is replaced; any other folder that is not empty is refused.
+        A folder that holds an unchanged saved team and nothing else is replaced; any other folder that is not empty is
+        refused.
         """
         with saved_folder(Path(folder), KIND) as work:
             self.write(work)
@@ -114,21 +118,27 @@ def load_team(folder: str | Path) -> DecidingTeam:
 def _check(manifest: Any, source: Path) -> None:
     """EscalaError where a manifest is no team's, or does not fit together."""
     if not isinstance(manifest, dict) or manifest.get("kind") != "team" or manifest.get("format") != FORMAT:
-        raise EscalaError(f"{source / MANIFEST}: not the manifest of a team of format {FORMAT}: give a folder written by train_team")
+        raise EscalaError(
+            f"{source / MANIFEST}: not the manifest of a team of format {FORMAT}: give a folder written by train_team"
+        )
     shape, options, digests = (manifest.get(name) for name in ("shape", "options", "weights_sha256"))
     agents, actions = manifest.get("agents"), manifest.get("actions")
     shared = manifest.get("mode") == "shared"
     right = {
         "mode": isinstance(manifest.get("mode"), str),
         "options": isinstance(options, dict),
-        "agents": _counts(agents) and isinstance(options, dict) and options.get("agents", MultiOptions.agents) == agents,
+        "agents": _counts(agents)
+        and isinstance(options, dict)
+        and options.get("agents", MultiOptions.agents) == agents,
         "actions": _counts(actions),
         "shape": isinstance(shape, list) and len(shape) == len(Shape._fields) and all(map(_counts, shape)),
         "weights_sha256": isinstance(digests, list) and len(digests) == (1 if shared else agents),
     }
     wrong = [name for name, fine in right.items() if not fine]
     if wrong:
-        raise EscalaError(f"{source / MANIFEST}: {wrong[0]!r} is missing or does not belong to the rest: save the team again")
+        raise EscalaError(
+            f"{source / MANIFEST}: {wrong[0]!r} is missing or does not belong to the rest: save the team again"
+        )
 
 
 def _counts(value: Any) -> bool:

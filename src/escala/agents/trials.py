@@ -1,4 +1,5 @@
-"""Several trainings of one task, presets x settings x seeds, side by side on an engine, each judged on the same days."""
+"""Several trainings of one task, presets x settings x seeds, side by side on an engine, each judged on the same
+days."""
 
 from __future__ import annotations
 
@@ -66,28 +67,33 @@ def trials(
     begin: Begin | None = None,
     **how: Any,
 ) -> pl.DataFrame:
-    """Train an agent for each preset, setting and seed; one row each: preset, seed, the settings by their names, agent (its folder in
-    `out`), decisions, train_s, mean_return, validation_return (with days of `validation`), error, and, where there are days to judge on,
-    means over them (`JUDGED`, of what `evaluate` gives of the agent, acting as its preset evaluates better). The table is in
-    `out`/trials.csv too.
+    """Train an agent for each preset, setting and seed; one row each: preset, seed, the settings by their names, agent
+    (its folder in `out`), decisions, train_s, mean_return, validation_return (with days of `validation`), error, and,
+    where there are days to judge on, means over them (`JUDGED`, of what `evaluate` gives of the agent, acting as its
+    preset evaluates better). The table is in `out`/trials.csv too.
 
-    presets, seeds: each once. settings: of the learner, by name, the values to try, every one with every other; or, with n_trials, what so
-    many settings are proposed from by Optuna (extra `[optuna]`), a few at a time: lists, and spans ("0.0001..0.01"). More is better of
-    validation_return, the best look at the days of `validation`, in the mean over the seeds; of mean_return without such days. on: "local",
-    "local:N", "ray", "ray:HOST:PORT" or "slurm:KEY=VALUE...", see `campaign`; the agents are the same for any, each that of `train` with
-    its preset and seed. resume: go on: agents that are there are judged only, checkpoints are gone on from. judged: days of which no agent
-    learns. how: more for `train`. A training that fails has an `error`, and the others go on.
+    presets, seeds: each once. settings: of the learner, by name, the values to try, every one with every other; or,
+    with n_trials, what so many settings are proposed from by Optuna (extra `[optuna]`), a few at a time: lists, and
+    spans ("0.0001..0.01"). More is better of validation_return, the best look at the days of `validation`, in the mean
+    over the seeds; of mean_return without such days. on: "local", "local:N", "ray", "ray:HOST:PORT" or
+    "slurm:KEY=VALUE...", see `campaign`; the agents are the same for any, each that of `train` with its preset and
+    seed. resume: go on: agents that are there are judged only, checkpoints are gone on from. judged: days of which no
+    agent learns. how: more for `train`. A training that fails has an `error`, and the others go on.
 
     Raises:
-        EscalaError: unknown presets or settings, a list that is empty or names something twice, an engine that is not there, a folder that
-            holds files (without resume).
+        EscalaError: unknown presets or settings, a list that is empty or names something twice, an engine that is not
+            there, a folder that holds files (without resume).
     """
     folder, wanted = Path(out), _wanted(env_id, presets, seeds, settings or {}, n_trials, Path(out))
     if not resume and folder.is_dir() and os.listdir(folder):
-        raise EscalaError(f"{folder}: holds files already: go on with them (resume=True, --resume) or give another folder")
+        raise EscalaError(
+            f"{folder}: holds files already: go on with them (resume=True, --resume) or give another folder"
+        )
     job = Training(env_id, workload, platform, list(judged), how)
     found: dict[str, dict[str, Any]] = {}
-    rounds: Iterable[list[Trial]] = [wanted] if n_trials is None else _proposed(wanted, settings or {}, n_trials, worth_of(how), found)
+    rounds: Iterable[list[Trial]] = (
+        [wanted] if n_trials is None else _proposed(wanted, settings or {}, n_trials, worth_of(how), found)
+    )
     n = len(wanted) * (n_trials or 1)
     share = None if begin is None else begin(f"training {n} agents")
     made: list[Trial] = []
@@ -128,14 +134,26 @@ def _trial(preset: str, seed: int, learn: Mapping[str, Any], out: Path) -> Trial
 
 
 def _wanted(
-    env_id: str, presets: Sequence[str], seeds: Sequence[int], settings: Mapping[str, Any], n_trials: int | None, out: Path
+    env_id: str,
+    presets: Sequence[str],
+    seeds: Sequence[int],
+    settings: Mapping[str, Any],
+    n_trials: int | None,
+    out: Path,
 ) -> list[Trial]:
     """All trials; or, where settings are proposed, those of none of them."""
     spans = [f"{name}={values}" for name, values in settings.items() if proposals.is_span(values)]
     if n_trials is None and spans:
-        raise EscalaError(f"settings: {spans[0]} is a span: say how many settings to propose from it (n_trials, --trials), or give values")
+        raise EscalaError(
+            f"settings: {spans[0]} is a span: say how many settings to propose from it (n_trials, --trials), or give "
+            "values"
+        )
     tried = proposals.ends(settings)
-    for what, given in (("presets", presets), ("seeds", seeds), *((f"settings: {name}", values) for name, values in tried.items())):
+    for what, given in (
+        ("presets", presets),
+        ("seeds", seeds),
+        *((f"settings: {name}", values) for name, values in tried.items()),
+    ):
         if isinstance(given, str) or not isinstance(given, Sequence):
             raise EscalaError(f"{what} is {quoted(given)}: give a list")
         if not given:
@@ -157,8 +175,9 @@ def _wanted(
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What is asked of every trial: called with one, it gives what the trial's row says, in whatever process; `error`, one line, where it
-    cannot be trained or judged. A checkpoint in the trial's folder is gone on from. See `escala.engines.by_text.ByText`."""
+    """What is asked of every trial: called with one, it gives what the trial's row says, in whatever process; `error`,
+    one line, where it cannot be trained or judged. A checkpoint in the trial's folder is gone on from. See
+    `escala.engines.by_text.ByText`."""
 
     env_id: str
     workload: Any
@@ -179,7 +198,9 @@ class Training:
                 agent = train(self.env_id, self.workload, self.platform, resume=begun, **asked)
             told = agent.manifest
             row = {"decisions": told["steps_done"], "train_s": told["elapsed_s"], "mean_return": told["mean_return"]}
-            row |= {"validation_return": max(value for _, value in told["validation"])} if told.get("validation") else {}
+            row |= (
+                {"validation_return": max(value for _, value in told["validation"])} if told.get("validation") else {}
+            )
             return row | (_judged(agent, list(self.judged), self.platform) if self.judged else {})
         except EscalaError as error:
             return {"error": str(error)}
@@ -203,7 +224,9 @@ class Training:
     def read(text: str) -> tuple[Training, list[Trial]]:
         """What was written."""
         told, rows = json.loads(text)
-        return Training(*values_read(told)), [Trial(preset, seed, Path(folder), learn) for preset, seed, folder, learn in rows]
+        return Training(*values_read(told)), [
+            Trial(preset, seed, Path(folder), learn) for preset, seed, folder, learn in rows
+        ]
 
 
 def _row(trial: Trial) -> list[Any]:

@@ -14,7 +14,8 @@ from escala.errors import EscalaError
 
 
 class SharedVecEnv(VecEnv):
-    """Rows of one batch: no environments of their own. venv: what has the attributes that they share, and `action_masks`."""
+    """Rows of one batch: no environments of their own. venv: what has the attributes that they share, and
+    `action_masks`."""
 
     venv: Any
 
@@ -49,8 +50,8 @@ class SharedVecEnv(VecEnv):
 class NativeVecEnv(SharedVecEnv):
     """All rows of a native vector environment as one `VecEnv`, for stable-baselines3 and sb3-contrib.
 
-    venv: what `gymnasium.make_vec(ID, num_envs=N)` gives for an environment of Escala. Returns and lengths of ended episodes go into
-    `infos` as stable-baselines3's monitor writes them; `action_masks` is there for `MaskablePPO`.
+    venv: what `gymnasium.make_vec(ID, num_envs=N)` gives for an environment of Escala. Returns and lengths of ended
+    episodes go into `infos` as stable-baselines3's monitor writes them; `action_masks` is there for `MaskablePPO`.
 
     Raises:
         EscalaError: anything else, wrapped vector environments too (their wrappers would be passed by).
@@ -60,7 +61,8 @@ class NativeVecEnv(SharedVecEnv):
         if not isinstance(venv, BatchVectorEnv):
             raise EscalaError(
                 f"NativeVecEnv takes a native vector environment of Escala, not {type(venv).__name__}: make it by "
-                "gymnasium.make_vec(ID, num_envs=N), and wrap the NativeVecEnv by wrappers of stable-baselines3 if need be"
+                "gymnasium.make_vec(ID, num_envs=N), and wrap the NativeVecEnv by wrappers of stable-baselines3 if "
+                "need be"
             )
         self.venv = venv
         super().__init__(venv.num_envs, venv.single_observation_space, venv.single_action_space)

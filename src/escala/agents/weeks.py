@@ -1,4 +1,5 @@
-"""Judging a scheduling agent as a queue is lived: one continuous replay of the whole log, its later weeks beside those of classic rules."""
+"""Judging a scheduling agent as a queue is lived: one continuous replay of the whole log, its later weeks beside those
+of classic rules."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ AGENT, GREEDY = "agent", "agent (greedy)"
 
 @dataclass(frozen=True)
 class Weekly:
-    """Waits of the jobs submitted in the last `days` of a log, under each policy, and each one's ratios to the first with their 95 %
-    intervals over `weeks` weeks (`escala.tuning.judge.RATIOS`)."""
+    """Waits of the jobs submitted in the last `days` of a log, under each policy, and each one's ratios to the first
+    with their 95 % intervals over `weeks` weeks (`escala.tuning.judge.RATIOS`)."""
 
     days: float
     weeks: int
@@ -48,18 +49,22 @@ def evaluate_weeks(
     *,
     progress: Callable[[float], None] | None = None,
 ) -> Weekly:
-    """Judge an agent of escala/Scheduling-v0 on the jobs submitted from `after_s` on (s on the log's clock), each policy in one replay of
-    the whole log, with the shutdown policy of the training.
+    """Judge an agent of escala/Scheduling-v0 on the jobs submitted from `after_s` on (s on the log's clock), each
+    policy in one replay of the whole log, with the shutdown policy of the training.
 
-    baselines: schedulers, the first is what ratios are to. The agent plays `runs` times by its sampled actions, with seeds seed, seed + 1,
-    ..., and once by its greedy ones. EscalaError for another agent, or where no week is left.
+    baselines: schedulers, the first is what ratios are to. The agent plays `runs` times by its sampled actions, with
+    seeds seed, seed + 1, ..., and once by its greedy ones. EscalaError for another agent, or where no week is left.
     """
     if agent.env_id != SCHEDULING:
-        raise EscalaError(f"agents of {agent.env_id} are not judged by weeks of a queue: use escala evaluate by days, or escala frontier")
+        raise EscalaError(
+            f"agents of {agent.env_id} are not judged by weeks of a queue: use escala evaluate by days, or escala "
+            "frontier"
+        )
     split = Split(float(log.jobs["submit_s"].min() or 0.0), after_s, float(log.jobs["submit_s"].max() or 0.0))
     if split.last_s - after_s < WEEK_S:
         raise EscalaError(
-            f"workload {log.name!r}: {max(split.last_s - after_s, 0.0) / DAY_S:.1f} days are left to judge on: less than a week"
+            f"workload {log.name!r}: {max(split.last_s - after_s, 0.0) / DAY_S:.1f} days are left to judge on: less "
+            "than a week"
         )
     options = {"oversized": agent.env_options.get("oversized", "error"), "record": False}
     shutdown, machine = agent.env_options.get("shutdown", "timeout:300"), read_platform(platform)
@@ -68,11 +73,16 @@ def evaluate_weeks(
     later, week = jobs.part(is_later), split.later_weeks(jobs.submit_s[is_later])
     clock = shift(log, -(log.origin_s % agent.env_options.get("day_s", DAY_S)))  # a clock as in training
     chosen: list[tuple[str, Any]] = [(name_of(one), one) for one in (BASELINES if baselines is None else baselines)]
-    chosen += [(f"{AGENT}, run {run}" if runs > 1 else AGENT, agent.policy(sampled=True, seed=seed + run)) for run in range(runs)]
+    chosen += [
+        (f"{AGENT}, run {run}" if runs > 1 else AGENT, agent.policy(sampled=True, seed=seed + run))
+        for run in range(runs)
+    ]
     chosen.append((GREEDY, agent.policy(sampled=False)))
     waits = {}
     for k, (name, policy) in enumerate(chosen):
-        waits[name] = simulate(clock, machine, policy, shutdown, **options).jobs["wait_s"].to_numpy()[jobs.row[is_later]]
+        waits[name] = (
+            simulate(clock, machine, policy, shutdown, **options).jobs["wait_s"].to_numpy()[jobs.row[is_later]]
+        )
         if progress is not None:
             progress((k + 1) / len(chosen))
     first = chosen[0][0]

@@ -1,14 +1,15 @@
-"""Head-room of policies judged day by day, each day run to its last job: of what could be saved over the first policy, the share that each
-saves, with its interval over days.
+"""Head-room of policies judged day by day, each day run to its last job: of what could be saved over the first policy,
+the share that each saves, with its interval over days.
 
-Waste. A policy that lets jobs wait wastes less, so each is measured at its own waits: of all schedules in which no job starts later than
-under the policy or under the first one, whichever is later, none wastes less than a proved bound (`escala.bounds.waste_bound`). With
-`stretch` a job may besides wait that share of its requested time. Where the policy gains, (first - policy) / (first - bound) is at most the
-true share, and the same with the least waste of all judged schedules within the limits, chosen day by day in hindsight, is at least that;
-where it loses, the other way round.
+Waste. A policy that lets jobs wait wastes less, so each is measured at its own waits: of all schedules in which no job
+starts later than under the policy or under the first one, whichever is later, none wastes less than a proved bound
+(`escala.bounds.waste_bound`). With `stretch` a job may besides wait that share of its requested time. Where the policy
+gains, (first - policy) / (first - bound) is at most the true share, and the same with the least waste of all judged
+schedules within the limits, chosen day by day in hindsight, is at least that; where it loses, the other way round.
 
-Waits and slowdowns. No scheduler is below the bound of `escala.bound`, with all cores in one pool that never switches. Nodes that boot make
-that bound lower than what can be reached, so the share of the bound is told alone: the true one is at least this.
+Waits and slowdowns. No scheduler is below the bound of `escala.bound`, with all cores in one pool that never switches.
+Nodes that boot make that bound lower than what can be reached, so the share of the bound is told alone: the true one is
+at least this.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ def metric_of(objective: str) -> str:
 
 @dataclass
 class _Days:
-    """What is known of each day. values: policy -> [runs, days]; lower, found: the same of the bound and of the best judged schedule within
-    the limits; late: [runs, days], jobs past the limit. done: days with a bound for every policy. refused: why a day has none.
+    """What is known of each day. values: policy -> [runs, days]; lower, found: the same of the bound and of the best
+    judged schedule within the limits; late: [runs, days], jobs past the limit. done: days with a bound for every
+    policy. refused: why a day has none.
     """
 
     values: dict[str, Floats]
@@ -79,18 +81,21 @@ def of_days(
 ) -> dict[str, Any]:
     """Head-room over days, as plain data.
 
-    days: Workloads, each run to its last job with all nodes off at the start. rows: policy, run, episode (number of the day) and the metric
-    of the objective; the first policy is the reference. limit_s: for all bounds, wall seconds; days that it leaves without a bound are left
-    out, as are those after Ctrl-C. Gives objective, metric, reference, stretch, days (their number), bounded (names of those with a bound),
-    relaxations, cut (by the limit), interrupted, refused (why a day has none), seconds, and policies: name -> runs, mean (of the metric),
-    bound, proved, proved_low, proved_high, found (waste), late (with a stretch; jobs a run). Shares are None where there is no room.
-    EscalaError: an unknown objective, a stretch of another one, bad numbers, a platform of which the waste cannot be bounded.
+    days: Workloads, each run to its last job with all nodes off at the start. rows: policy, run, episode (number of the
+    day) and the metric of the objective; the first policy is the reference. limit_s: for all bounds, wall seconds; days
+    that it leaves without a bound are left out, as are those after Ctrl-C. Gives objective, metric, reference, stretch,
+    days (their number), bounded (names of those with a bound), relaxations, cut (by the limit), interrupted, refused
+    (why a day has none), seconds, and policies: name -> runs, mean (of the metric), bound, proved, proved_low,
+    proved_high, found (waste), late (with a stretch; jobs a run). Shares are None where there is no room.
+    EscalaError: an unknown objective, a stretch of another one, bad numbers, a platform of which the waste cannot be
+    bounded.
     """
     if objective not in OBJECTIVES:
         raise EscalaError(f"head-room in {objective!r} is unknown: use {', '.join(OBJECTIVES)}")
     if stretch is not None and (objective != waste_bound.WASTE or not 0.0 <= stretch < 1e6):
         raise EscalaError(
-            f"stretch is {stretch}: give, for the objective waste, the longest wait as a share of the requested time, from 0 on"
+            f"stretch is {stretch}: give, for the objective waste, the longest wait as a share of the requested time, "
+            "from 0 on"
         )
     if not limit_s > 0:
         raise EscalaError(f"limit_s is {limit_s}: give seconds above 0")
@@ -115,9 +120,10 @@ def of_days(
     except KeyboardInterrupt:
         known.interrupted = True
     return {
-        "objective": objective, "metric": metric_of(objective), "reference": next(iter(known.values)), "stretch": stretch,
-        "days": len(days), "bounded": [days[k].name for k in known.done], "limit_s": limit_s, "seconds": time.monotonic() - began,
-        "cut": known.cut, "interrupted": known.interrupted, "refused": known.refused, "relaxations": list(known.relaxations),
+        "objective": objective, "metric": metric_of(objective), "reference": next(iter(known.values)),
+        "stretch": stretch, "days": len(days), "bounded": [days[k].name for k in known.done], "limit_s": limit_s,
+        "seconds": time.monotonic() - began, "cut": known.cut, "interrupted": known.interrupted,
+        "refused": known.refused, "relaxations": list(known.relaxations),
         "policies": {name: _policy(known, name, stretch, seed) for name in known.values},
     }  # fmt: skip
 
@@ -137,7 +143,9 @@ def _matrices(rows: pl.DataFrame, metric: str, n: int) -> dict[str, Floats]:
     return out
 
 
-def _bound_waste(known: _Days, k: int, day: Any, machine: Any, starts: Starts, stretch: float | None, end: float, oversized: str) -> None:
+def _bound_waste(
+    known: _Days, k: int, day: Any, machine: Any, starts: Starts, stretch: float | None, end: float, oversized: str
+) -> None:
     """Bound day k at the waits of every policy and run; nothing is kept of a day that is not finished."""
     base, share = starts[next(iter(known.values)), 0, k], stretch or 0.0
     limit = np.fmax(base, day.jobs["submit_s"].to_numpy() + share * day.jobs["walltime_s"].to_numpy())
@@ -150,7 +158,9 @@ def _bound_waste(known: _Days, k: int, day: Any, machine: Any, starts: Starts, s
             known.cut |= left <= LEAST_S
             if left <= LEAST_S:
                 return
-            detail, latest = waste_bound.bound_at(day, machine, [base, own], stretch=share, limit_s=min(DAY_S, left), oversized=oversized)
+            detail, latest = waste_bound.bound_at(
+                day, machine, [base, own], stretch=share, limit_s=min(DAY_S, left), oversized=oversized
+            )
             known.interrupted |= detail.interrupted
             known.cut |= detail.cut and not detail.interrupted
             if detail.interrupted:
@@ -164,7 +174,9 @@ def _bound_waste(known: _Days, k: int, day: Any, machine: Any, starts: Starts, s
 
 def _within(known: _Days, k: int, starts: Starts, latest: Floats) -> list[float]:
     """What the judged schedules of day k that keep these limits waste."""
-    runs = ((values[run, k], starts[name, run, k]) for name, values in known.values.items() for run in range(len(values)))
+    runs = (
+        (values[run, k], starts[name, run, k]) for name, values in known.values.items() for run in range(len(values))
+    )
     return [float(wasted) for wasted, start in runs if not (start > latest + ROUNDING_S).any()]
 
 
@@ -177,7 +189,9 @@ def _bound_waits(known: _Days, k: int, day: Any, machine: Any, objective: str, l
         return
     least = min(float(values[:, k].min()) for values in known.values.values())
     if detail.lower > least * (1 + 1e-6) + 1e-6:
-        raise AssertionError(f"{day.name}: bound {detail.lower} above a simulated {objective} of {least}: a defect in Escala")
+        raise AssertionError(
+            f"{day.name}: bound {detail.lower} above a simulated {objective} of {least}: a defect in Escala"
+        )
     for table in known.lower.values():
         table[:, k] = min(detail.lower, least)
     known.relaxations = (*detail.relaxations, OF_SWITCHING)
@@ -189,7 +203,14 @@ def _policy(known: _Days, name: str, stretch: float | None, seed: int) -> dict[s
     shown = known.done
     first = next(iter(known.values.values()))[:1, shown]
     values, lower, found = (table[name][:, shown] for table in (known.values, known.lower, known.found))
-    out: dict[str, Any] = {"runs": len(values), "mean": None, "bound": None, "proved": None, "proved_low": None, "proved_high": None}
+    out: dict[str, Any] = {
+        "runs": len(values),
+        "mean": None,
+        "bound": None,
+        "proved": None,
+        "proved_low": None,
+        "proved_high": None,
+    }
     if shown:
         out |= {"mean": float(values.mean()), "bound": float(lower.mean())}
         if first.sum() - lower.mean(axis=0).sum() > 1e-9 * abs(first.sum()):
@@ -197,7 +218,9 @@ def _policy(known: _Days, name: str, stretch: float | None, seed: int) -> dict[s
             out |= {"proved": got.value, "proved_low": got.low, "proved_high": got.high}
     if np.isfinite(found).all() and shown:
         room = float(first.sum() - found.mean(axis=0).sum())
-        out["found"] = float(first.sum() - values.mean(axis=0).sum()) / room if room > 1e-9 * abs(float(first.sum())) else None
+        out["found"] = (
+            float(first.sum() - values.mean(axis=0).sum()) / room if room > 1e-9 * abs(float(first.sum())) else None
+        )
     if stretch is not None and shown:
         out["late"] = float(known.late[name][:, shown].sum(axis=1).mean())
     return out

@@ -1,8 +1,8 @@
 """How good could any scheduler have been? A proved bound and the best schedule found for a log on a platform.
 
-`escala.optimum` works on whole ticks; here a log becomes such an instance, and the schedule that is found is replayed by the simulator
-before it is believed. What a bound leaves out is listed in it: it knows the future and takes the machine as one pool of cores, so it is a
-limit for every policy and no target.
+`escala.optimum` works on whole ticks; here a log becomes such an instance, and the schedule that is found is replayed
+by the simulator before it is believed. What a bound leaves out is listed in it: it knows the future and takes the
+machine as one pool of cores, so it is a limit for every policy and no target.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from escala.optimum import bound as bound_of
 from escala.optimum.bounds import Progress, status_of
 from escala.options import Options, with_options
 from escala.platform import Platform
-from escala.policies.pairs import Keep, play_anew
+from escala.policies.kept_pieces import Keep, play_anew
 from escala.policies.rollout_names import rollout_of
 from escala.policies.run import read, simulate
 from escala.policy import Commands, View, name_of
@@ -47,10 +47,11 @@ BEGIN_WITH = ("sjf-fit", "saf-fit", "easy")  # their schedules are where the sea
 class LogBound:
     """What is known of the best schedule of a log; times in seconds, slowdowns plain.
 
-    status: optimal, interval, bound-only or found-only. lower: no schedule is below it. found: the value of the best schedule found, which
-    the simulator has carried out on the platform as it is; its starts are `starts_s` [jobs] in the order of the workload's rows (NaN: the
-    job never fits). found_by: "search", or the policy whose schedule that is: where nodes boot or jobs must lie on one node, what was
-    found for one pool of cores may not be possible. policies: the value of each policy that was asked for, on the platform as it is;
+    status: optimal, interval, bound-only or found-only. lower: no schedule is below it. found: the value of the best
+    schedule found, which the simulator has carried out on the platform as it is; its starts are `starts_s` [jobs] in
+    the order of the workload's rows (NaN: the job never fits). found_by: "search", or the policy whose schedule that
+    is: where nodes boot or jobs must lie on one node, what was found for one pool of cores may not be possible.
+    policies: the value of each policy that was asked for, on the platform as it is;
     knows: what each knows of the future.
     """
 
@@ -76,8 +77,8 @@ class LogBound:
         return max(0.0, self.found - self.lower) / self.found if self.found > 0.0 and self.status != "optimal" else 0.0
 
     def headroom(self, policy: str, reference: str) -> float | None:
-        """Share of what is possible over the reference that a policy gains: (reference - policy) / (reference - found). None where nothing
-        better than the reference was found."""
+        """Share of what is possible over the reference that a policy gains: (reference - policy) / (reference - found).
+        None where nothing better than the reference was found."""
         room = None if self.found is None else self.policies[reference] - self.found
         return (self.policies[reference] - self.policies[policy]) / room if room is not None and room > 1e-12 else None
 
@@ -85,11 +86,12 @@ class LogBound:
         """Plain data, without the starts."""
         d = self.detail
         return {
-            "status": self.status, "objective": self.objective, "lower": self.lower, "found": self.found, "found_by": self.found_by,
-            "gap": self.gap, "policies": self.policies, "knows": self.knows, "jobs": self.jobs, "rejected": self.rejected,
-            "tick_s": self.tick_s,
-            "prover": d.prover, "relaxations": list(self.relaxations), "seconds": d.seconds, "limit_s": d.limit_s, "seed": d.seed,
-            "cut": d.cut, "interrupted": d.interrupted,
+            "status": self.status, "objective": self.objective, "lower": self.lower, "found": self.found,
+            "found_by": self.found_by,
+            "gap": self.gap, "policies": self.policies, "knows": self.knows, "jobs": self.jobs,
+            "rejected": self.rejected, "tick_s": self.tick_s,
+            "prover": d.prover, "relaxations": list(self.relaxations), "seconds": d.seconds, "limit_s": d.limit_s,
+            "seed": d.seed, "cut": d.cut, "interrupted": d.interrupted,
             "steps": [{"name": s.name, "seconds": s.seconds, "iterations": s.iterations} for s in d.steps],
         }  # fmt: skip
 
@@ -123,9 +125,10 @@ class Planned:
 
 @overload
 def bound(
-    workload: Any, platform: Any, objective: Literal["waste"], *, exact: bool = ..., limit_s: float = ..., seed: int = ...,
-    policies: Iterable[Any] = ..., progress: Progress | None = ..., stretch: float | None = ..., shutdowns: Iterable[Any] | None = ...,
-    keep: Keep = ..., **options: Any,
+    workload: Any, platform: Any, objective: Literal["waste"], *, exact: bool = ..., limit_s: float = ...,
+    seed: int = ...,
+    policies: Iterable[Any] = ..., progress: Progress | None = ..., stretch: float | None = ...,
+    shutdowns: Iterable[Any] | None = ..., keep: Keep = ..., **options: Any,
 ) -> WasteBound: ...  # fmt: skip
 
 
@@ -153,16 +156,26 @@ def bound(
 ) -> LogBound | WasteBound:
     """Bound and best schedule of a log.
 
-    workload, platform: as for `escala.simulate`. objective: slowdown, bounded-slowdown (at least 10 s), wait, makespan, or waste (energy;
-    see `escala.bounds.waste_bound`: nodes off at the start, and a `WasteBound` comes back). exact: also the solvers of the extra `optimum`.
-    limit_s: about how long, wall seconds. policies: schedulers to judge beside. For waste alone, stretch: no job waits longer than this
-    share of its requested time (0.5), or than under the first pair of policies; shutdowns: shutdown policies to judge, each with every
-    scheduler. keep: where finished runs of policies go and come from. options: `oversized` of `Options`. Ctrl-C keeps what was proved so
-    far. EscalaError: unknown objective, no jobs, jobs that never fit.
+    workload, platform: as for `escala.simulate`. objective: slowdown, bounded-slowdown (at least 10 s), wait, makespan,
+    or waste (energy; see `escala.bounds.waste_bound`: nodes off at the start, and a `WasteBound` comes back). exact:
+    also the solvers of the extra `optimum`.
+    limit_s: about how long, wall seconds. policies: schedulers to judge beside. For waste alone, stretch: no job waits
+    longer than this share of its requested time (0.5), or than under the first pair of policies; shutdowns: shutdown
+    policies to judge, each with every scheduler. keep: where finished runs of policies go and come from. options:
+    `oversized` of `Options`. Ctrl-C keeps what was proved so far. EscalaError: unknown objective, no jobs, jobs that
+    never fit.
     """
     if objective == WASTE:
         return waste_bound(
-            workload, platform, stretch=stretch, exact=exact, limit_s=limit_s, policies=policies, shutdowns=shutdowns, keep=keep, **options
+            workload,
+            platform,
+            stretch=stretch,
+            exact=exact,
+            limit_s=limit_s,
+            policies=policies,
+            shutdowns=shutdowns,
+            keep=keep,
+            **options,
         )
     if objective not in OBJECTIVES:
         raise EscalaError(f"objective {objective!r} is unknown: use {', '.join(OBJECTIVES)} or {WASTE}")
@@ -172,7 +185,9 @@ def bound(
     chosen = with_options(Options(), **options)
     aimed = {name_of(p): (rollout_of(p, chosen.seed, objective) or p) if isinstance(p, str) else p for p in policies}
     runs = {name: keep(name, partial(simulate, log, machine, p, record=False, **options)) for name, p in aimed.items()}
-    return bound_of_runs(runs, log, machine, objective, exact=exact, limit_s=limit_s, seed=seed, progress=progress, **options)
+    return bound_of_runs(
+        runs, log, machine, objective, exact=exact, limit_s=limit_s, seed=seed, progress=progress, **options
+    )
 
 
 def bound_of_runs(
@@ -200,7 +215,9 @@ def bound_of_runs(
     unit = 1.0 if objective.endswith("slowdown") else tick_us / SECOND
     lower, found = (None if v is None else v * unit for v in (detail.lower, detail.found))
     starts, by = None, None
-    whole = {name: run for name, run in runs.items() if np.isfinite(run.jobs["start_s"].to_numpy()[admitted.rows]).all()}
+    whole = {
+        name: run for name, run in runs.items() if np.isfinite(run.jobs["start_s"].to_numpy()[admitted.rows]).all()
+    }
     if detail.starts is not None:
         starts_us = detail.starts * tick_us + origin_us
         try:
@@ -218,27 +235,40 @@ def bound_of_runs(
         value = float(run.summary()[metric])
         if found is None or value < found * (1.0 - 1e-12):
             found, by, starts = value, name, run.jobs["start_s"].to_numpy().astype(np.float64)
-    rounded = [f"times rounded to {detail.unit * tick_us / SECOND:g} s for the proof, so that it holds"] if detail.unit > 1 else []
+    rounded = (
+        [f"times rounded to {detail.unit * tick_us / SECOND:g} s for the proof, so that it holds"]
+        if detail.unit > 1
+        else []
+    )
     return LogBound(
         status_of(lower, found), objective, lower, found, values, starts, (*detail.relaxations, *rounded), detail,
-        tick_us / SECOND, len(admitted.rows), len(admitted.rejected), {name: run.knows for name, run in runs.items()}, by,
+        tick_us / SECOND, len(admitted.rows), len(admitted.rejected), {name: run.knows for name, run in runs.items()},
+        by,
     )  # fmt: skip
 
 
 def instance_of(log: Workload, machine: Platform, admitted: Admitted, objective: str) -> tuple[Instance, int, int]:
-    """The jobs that fit as an instance on one pool that begins with the first submission, its tick (the largest that divides every time),
-    and when it begins, both in us."""
+    """The jobs that fit as an instance on one pool that begins with the first submission, its tick (the largest that
+    divides every time), and when it begins, both in us."""
     if not len(admitted.rows):
         raise EscalaError(f"workload {log.name!r} has no job that fits platform {machine.name!r}: nothing to bound")
     pi_us = round(PI_S * SECOND)
     origin = int(admitted.submit_us.min())
-    times: list[Any] = [admitted.submit_us - origin, admitted.runtime_us, [pi_us] if objective == "bounded-slowdown" else []]
+    times: list[Any] = [
+        admitted.submit_us - origin,
+        admitted.runtime_us,
+        [pi_us] if objective == "bounded-slowdown" else [],
+    ]
     tick = int(np.gcd.reduce(np.concatenate(times).astype(np.int64))) or 1
     demands = demands_of(log, machine)
     capacity = [machine.total_cores, *(int(machine.resources[kind].sum()) for kind in demands)]
-    demand = np.stack([log.jobs["cores"].to_numpy()[admitted.rows], *(values[admitted.rows] for values in demands.values())], axis=1)
+    demand = np.stack(
+        [log.jobs["cores"].to_numpy()[admitted.rows], *(values[admitted.rows] for values in demands.values())], axis=1
+    )
     release = (admitted.submit_us - origin) // tick
-    instance = Instance(release, admitted.runtime_us // tick, demand, np.array(capacity), objective, max(1, pi_us // tick))
+    instance = Instance(
+        release, admitted.runtime_us // tick, demand, np.array(capacity), objective, max(1, pi_us // tick)
+    )
     return instance, tick, origin
 
 
@@ -263,9 +293,10 @@ def _known(
     options: dict[str, Any],
     runs: Iterable[Result],
 ) -> NDArray[np.int64]:
-    """The best schedule of some simple policies on the pool that know the runtimes, and of the runs in which all jobs start at whole ticks
-    (what fits on nodes fits in the pool)."""
-    exactly = {**options, "estimate": "runtime", "order_estimate": None, "record": False, "start_off": False}  # a pool never switches
+    """The best schedule of some simple policies on the pool that know the runtimes, and of the runs in which all jobs
+    start at whole ticks (what fits on nodes fits in the pool)."""
+    # a pool never switches
+    exactly = {**options, "estimate": "runtime", "order_estimate": None, "record": False, "start_off": False}
     tick_us, origin_us = clock
     found = [(_starts(simulate(log, pool, name, **exactly), admitted) - origin_us) // tick_us for name in BEGIN_WITH]
     for run in runs:
@@ -275,7 +306,9 @@ def _known(
     return min(found, key=instance.value)
 
 
-def _carried_out(log: Workload, machine: Platform, admitted: Admitted, starts_us: NDArray[np.int64], options: dict[str, Any]) -> bool:
+def _carried_out(
+    log: Workload, machine: Platform, admitted: Admitted, starts_us: NDArray[np.int64], options: dict[str, Any]
+) -> bool:
     """Whether the simulator carries out the schedule on the machine as it is; at the least it does on its pool."""
 
     def exactly_on(platform: Platform, options: dict[str, Any]) -> bool:

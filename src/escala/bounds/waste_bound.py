@@ -1,9 +1,10 @@
-"""How little energy could have been wasted? A proved bound of the waste of any scheduler and shutdown policy on a cluster whose nodes
-switch off and on, all off at the start.
+"""How little energy could have been wasted? A proved bound of the waste of any scheduler and shutdown policy on a
+cluster whose nodes switch off and on, all off at the start.
 
-The waste is R3's (eq. 4.4): idle nodes and nodes that switch, from the first submission to the last finish. Not to start anything would
-waste least, so there is a limit: each job starts at the latest when it has waited `stretch` x its requested time, or when the reference
-(the first pair of policies) started it, if that was later. The bound is for every policy that keeps this limit.
+The waste is R3's (eq. 4.4): idle nodes and nodes that switch, from the first submission to the last finish. Not to
+start anything would waste least, so there is a limit: each job starts at the latest when it has waited `stretch` x its
+requested time, or when the reference (the first pair of policies) started it, if that was later. The bound is for every
+policy that keeps this limit.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from escala.optimum.energy import RELAXATIONS
 from escala.options import Options, with_options
 from escala.platform import Platform
 from escala.platform.told import how
-from escala.policies.pairs import Keep, play_anew
+from escala.policies.kept_pieces import Keep, play_anew
 from escala.policies.run import read, simulate
 from escala.policy import name_of
 from escala.result import Result
@@ -48,9 +49,10 @@ OF_NODES = (
 class WasteBound:
     """What is known of the least waste of a log, J.
 
-    status: optimal, interval or bound-only. lower: no policy that keeps the limit wastes less. found: the least waste of the policies that
-    were simulated and keep it. policies: waste of each pair "scheduler + shutdown"; late: jobs that a pair starts past the limit (a pair
-    with any is no schedule within the limit, so it may lie below the bound); knows: what each pair knows of the future.
+    status: optimal, interval or bound-only. lower: no policy that keeps the limit wastes less. found: the least waste
+    of the policies that were simulated and keep it. policies: waste of each pair "scheduler + shutdown"; late: jobs
+    that a pair starts past the limit (a pair with any is no schedule within the limit, so it may lie below the bound);
+    knows: what each pair knows of the future.
     latest_s [jobs]: the limit, in the order of the workload's
     rows (NaN: the job never fits).
     """
@@ -81,8 +83,9 @@ class WasteBound:
         return None if self.found is None else (self.found - self.lower) / self.found if self.found > 0 else 0.0
 
     def headroom(self, policy: str, reference: str) -> float | None:
-        """Share of the way from the reference to the proved bound that a policy goes: of what is possible it is at least this share where
-        it is above 0. None for a policy that breaks the limit, or where nothing is left to gain."""
+        """Share of the way from the reference to the proved bound that a policy goes: of what is possible it is at
+        least this share where it is above 0. None for a policy that breaks the limit, or where nothing is left to
+        gain."""
         room = self.policies[reference] - self.lower
         if self.late[policy] or self.late[reference] or room <= 1e-12:
             return None
@@ -92,8 +95,8 @@ class WasteBound:
         """Plain data, without the limits of the jobs."""
         d = self.detail
         return {
-            "status": self.status, "objective": self.objective, "lower": self.lower, "found": self.found, "gap": self.gap,
-            "policies": self.policies, "knows": self.knows, "late": self.late, "stretch": self.stretch,
+            "status": self.status, "objective": self.objective, "lower": self.lower, "found": self.found,
+            "gap": self.gap, "policies": self.policies, "knows": self.knows, "late": self.late, "stretch": self.stretch,
             "jobs": self.jobs, "rejected": self.rejected,
             "tick_s": self.tick_s, "prover": d.prover, "relaxations": list(self.relaxations), "seconds": d.seconds,
             "limit_s": self.limit_s, "cut": d.cut, "interrupted": d.interrupted, "iterations": d.iterations,
@@ -112,9 +115,11 @@ def waste_bound(
     keep: Keep = play_anew,
     **options: Any,
 ) -> WasteBound:
-    """The bound of a log and the waste of all pairs of policies and shutdown policies; see the module, and `escala.bound`.
+    """The bound of a log and the waste of all pairs of policies and shutdown policies; see the module, and
+    `escala.bound`.
 
-    EscalaError: no jobs or policies, nodes that differ, cannot switch or draw no power, more than some days, times without a common tick.
+    EscalaError: no jobs or policies, nodes that differ, cannot switch or draw no power, more than some days, times
+    without a common tick.
     """
     limit = _limit(stretch, limit_s)
     log, machine = read(workload, platform)
@@ -134,8 +139,8 @@ def waste_of_runs(
     log: Workload, machine: Platform, runs: Mapping[str, Result], *, stretch: float | None = None, exact: bool = False,
     limit_s: float = 60.0, **options: Any,
 ) -> WasteBound:  # fmt: skip
-    """The bound beside runs that were simulated already: whole ones of this log on this platform, all nodes off at the start. The first is
-    the reference. options: those of the runs."""
+    """The bound beside runs that were simulated already: whole ones of this log on this platform, all nodes off at the
+    start. The first is the reference. options: those of the runs."""
     limit = _limit(stretch, limit_s)
     check(log, machine)
     log, admitted = _admitted(log, machine, options)
@@ -174,8 +179,9 @@ def bound_at(
     limit_s: float = 60.0,
     **options: Any,
 ) -> tuple[EnergyBound, NDArray[np.float64]]:
-    """The bound of every schedule in which each job starts at the latest when it has waited `stretch` x its requested time, or at the
-    latest of its starts; and these limits [jobs], s. starts_s: [jobs] each, of schedules that start all jobs (NaN: one that never fits)."""
+    """The bound of every schedule in which each job starts at the latest when it has waited `stretch` x its requested
+    time, or at the latest of its starts; and these limits [jobs], s. starts_s: [jobs] each, of schedules that start all
+    jobs (NaN: one that never fits)."""
     log, admitted = _admitted(log, machine, options)
     since = np.floor(np.max(starts_s, axis=0)[admitted.rows] * SECOND + 0.5).astype(np.int64)
     instance, latest_us = instance_of(log, machine, admitted, stretch, since)
@@ -189,7 +195,9 @@ def checked(detail: EnergyBound, kept: list[float]) -> tuple[float, float | None
     found, lower = min(kept, default=None), detail.lower_j
     if found is not None and lower > found:
         if lower > found * (1 + 1e-6) + 1e-3:
-            raise AssertionError(f"bound {lower} J by {detail.prover} above a simulated waste of {found} J: a defect in Escala")
+            raise AssertionError(
+                f"bound {lower} J by {detail.prover} above a simulated waste of {found} J: a defect in Escala"
+            )
         lower = found  # within the rounding of the sums, or the solver's tolerance
     return lower, found
 
@@ -218,8 +226,8 @@ def _admitted(log: Workload, machine: Platform, options: dict[str, Any]) -> tupl
 def instance_of(
     log: Workload, machine: Platform, admitted: Admitted, stretch: float, reference_us: NDArray[np.int64]
 ) -> tuple[PowerInstance, NDArray[np.int64]]:
-    """The day in ticks from the first submission (of at most a minute, dividing submissions and runtimes), and the latest start of each row
-    of the admitted jobs, us."""
+    """The day in ticks from the first submission (of at most a minute, dividing submissions and runtimes), and the
+    latest start of each row of the admitted jobs, us."""
     walltime = log.jobs["walltime_s"].to_numpy()[admitted.rows]
     wait = np.floor(np.minimum(stretch * walltime, 1e11) * SECOND).astype(np.int64)
     latest_us: NDArray[np.int64] = np.maximum(admitted.submit_us + wait, reference_us)
@@ -234,8 +242,9 @@ def instance_of(
     tick //= parts
     if span // tick > MOST_SPAN_S * SECOND:
         raise EscalaError(
-            f"workload {log.name!r} lasts {span / SECOND / 86400:.0f} days in ticks of {tick / SECOND:g} s, too many to count: "
-            "the waste is bounded for a few days at a time (escala workload convert --first), or give a smaller stretch"
+            f"workload {log.name!r} lasts {span / SECOND / 86400:.0f} days in ticks of {tick / SECOND:g} s, too many "
+            "to count: the waste is bounded for a few days at a time (escala workload convert --first), or give a "
+            "smaller stretch"
         )
     cores = int(machine.cores[0])
     demand = log.jobs["cores"].to_numpy()[admitted.rows]
@@ -244,7 +253,8 @@ def instance_of(
     profile = machine.profiles[int(machine.profile_of[0])]
     on_s, off_s = (round(s * SECOND) / SECOND for s in (profile.switch_on_s, profile.switch_off_s))
     instance = PowerInstance(
-        release // tick, length // tick, needed, -(-(latest_us - origin) // tick), machine.n_nodes, tick / SECOND, profile.idle_w,
+        release // tick, length // tick, needed, -(-(latest_us - origin) // tick), machine.n_nodes, tick / SECOND,
+        profile.idle_w,
         profile.switching_on_w * on_s, profile.switching_off_w * off_s, 0, spread, -(-round(off_s * SECOND) // tick),
     )  # fmt: skip
     return instance, latest_us
@@ -254,16 +264,21 @@ def check(log: Workload, machine: Platform) -> None:
     """Refuse what the model does not hold for, and what is too large for it."""
     if len(log) > MOST_JOBS:
         raise EscalaError(
-            f"workload {log.name!r} has {len(log):,} jobs: the waste is bounded for {MOST_JOBS:,} at most, a few days at a time "
-            "(escala workload convert --first)"
+            f"workload {log.name!r} has {len(log):,} jobs: the waste is bounded for {MOST_JOBS:,} at most, a few days "
+            "at a time (escala workload convert --first)"
         )
     if len(np.unique(machine.cores)) > 1 or len(np.unique(machine.profile_of)) > 1:
-        raise EscalaError(f"platform {machine.name!r} has nodes that differ in cores or power: the waste is bounded for equal nodes only")
+        raise EscalaError(
+            f"platform {machine.name!r} has nodes that differ in cores or power: the waste is bounded for equal nodes "
+            "only"
+        )
     profile = machine.profiles[int(machine.profile_of[0])]
     if not machine.has_energy:
         raise EscalaError(f"platform {machine.name!r} has no power data, and the waste is an energy: {how(machine)}")
     if not profile.can_switch:
-        raise EscalaError(f"nodes of platform {machine.name!r} cannot switch off: no shutdown policy has anything to save")
+        raise EscalaError(
+            f"nodes of platform {machine.name!r} cannot switch off: no shutdown policy has anything to save"
+        )
 
 
 def _starts(run: Result, admitted: Admitted) -> NDArray[np.int64]:

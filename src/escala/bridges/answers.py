@@ -20,9 +20,9 @@ PLANNED = 10
 
 
 class Answers:
-    """desk: asked in the order in which lines come. state: the file that is written before each answer to a decision, and read here if it
-    exists; None: nothing is kept. A line that was the last one decided is answered as before, and not decided again: whoever does not
-    know whether its answer was lost asks again."""
+    """desk: asked in the order in which lines come. state: the file that is written before each answer to a decision,
+    and read here if it exists; None: nothing is kept. A line that was the last one decided is answered as before, and
+    not decided again: whoever does not know whether its answer was lost asks again."""
 
     def __init__(self, desk: Desk | SiteDesk | SlurmDesk, state: Path | None = None) -> None:
         self._desk, self._state = desk, state
@@ -85,7 +85,9 @@ class Answers:
             self._desk.save(self._state, {"asked": self._asked, "orders": self._orders})
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            raise EscalaError(f"{self._state}: cannot be written ({reason}), so no orders are given: make room, ask again") from None
+            raise EscalaError(
+                f"{self._state}: cannot be written ({reason}), so no orders are given: make room, ask again"
+            ) from None
 
     def _status(self) -> dict[str, Any]:
         return {
@@ -115,7 +117,9 @@ def _parsed(line: bytes) -> tuple[str, dict[str, Any]]:
         raise EscalaError(f"request: {quoted(told)} is no request: send an object with one of {known}")
     asked = [what for what in REQUESTS if what in told]
     if len(asked) != 1:
-        raise EscalaError(f"request: it asks {'for ' + ' and '.join(asked) if asked else 'nothing'}: name one of {known}")
+        raise EscalaError(
+            f"request: it asks {'for ' + ' and '.join(asked) if asked else 'nothing'}: name one of {known}"
+        )
     if asked[0] == "status" and told["status"] is not True:
         raise EscalaError(f"request: status is {quoted(told['status'])}: ask for it by true")
     more = [name for name in told if name not in (asked[0], *REQUESTS[asked[0]])]

@@ -14,7 +14,8 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def told_to_end() -> Iterator[socket.socket]:
-    """A socket that can be read from once the process is told to end, by SIGTERM or Ctrl-C. Told a second time, it ends at once.
+    """A socket that can be read from once the process is told to end, by SIGTERM or Ctrl-C. Told a second time, it ends
+    at once.
 
     In another thread than the main one, which signals do not reach, nothing comes.
     """

@@ -1,4 +1,5 @@
-"""Figures for a monitoring system at an address: GET /metrics over HTTP, on the loopback address or at a unix socket."""
+"""Figures for a monitoring system at an address: GET /metrics over HTTP, on the loopback address or at a unix
+socket."""
 
 from __future__ import annotations
 
@@ -21,11 +22,14 @@ FORM = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def address_of(where: str) -> tuple[str, int] | None:
-    """HOST:PORT of this machine; None for the path of a socket. EscalaError for anything else, and where others could ask."""
+    """HOST:PORT of this machine; None for the path of a socket. EscalaError for anything else, and where others could
+    ask."""
     found = _ADDRESS.fullmatch(where)
     if found is None:
         if "/" not in where:
-            raise EscalaError(f"--metrics {where}: give HOST:PORT, as 127.0.0.1:9464, or the path of a socket with a / in it")
+            raise EscalaError(
+                f"--metrics {where}: give HOST:PORT, as 127.0.0.1:9464, or the path of a socket with a / in it"
+            )
         return None
     host, port = found.groups()
     try:
@@ -33,7 +37,10 @@ def address_of(where: str) -> tuple[str, int] | None:
     except ValueError:
         raise EscalaError(f"--metrics {where}: {host} is no address: give 127.0.0.1:{port}, or [::1]:{port}") from None
     if not local.is_loopback:
-        raise EscalaError(f"--metrics {where}: others could ask there: give 127.0.0.1:{port}, and let a proxy or the collector reach it")
+        raise EscalaError(
+            f"--metrics {where}: others could ask there: give 127.0.0.1:{port}, and let a proxy or the collector "
+            "reach it"
+        )
     return str(local), int(port)
 
 
@@ -45,8 +52,9 @@ def check_free(where: str) -> None:
 
 @contextmanager
 def exposed(where: str, text: Callable[[], str]) -> Iterator[str]:
-    """Answers as long as it is entered, from a thread of its own. where: HOST:PORT, with port 0 for any that is free, or the path of a unix
-    socket (mode 0600). text: what GET /metrics gets. Gives the address. EscalaError where it cannot listen there."""
+    """Answers as long as it is entered, from a thread of its own. where: HOST:PORT, with port 0 for any that is free,
+    or the path of a unix socket (mode 0600). text: what GET /metrics gets. Gives the address. EscalaError where it
+    cannot listen there."""
     address = address_of(where)
     if address is None:
         with listening(Path(where)) as listener, _served(listener, text):

@@ -1,4 +1,5 @@
-"""Telling systemd how a service does, by the protocol of sd_notify: datagrams to the socket that NOTIFY_SOCKET names."""
+"""Telling systemd how a service does, by the protocol of sd_notify: datagrams to the socket that NOTIFY_SOCKET
+names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Where a server listens: a unix socket that is the owner's alone, taken over from a server that has died, never from one that lives."""
+"""Where a server listens: a unix socket that is the owner's alone, taken over from a server that has died, never from
+one that lives."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ PATIENCE_S = 2.0
 
 
 def cleared(path: Path) -> None:
-    """Remove the socket of a server that has died from `path`; EscalaError where one that lives, or anything else, stands there."""
+    """Remove the socket of a server that has died from `path`; EscalaError where one that lives, or anything else,
+    stands there."""
     if not path.parent.is_dir():
         raise EscalaError(f"{path}: there is no folder {path.parent}: make it, or name another socket")
     with _alone(path.parent):
@@ -28,13 +30,16 @@ def cleared(path: Path) -> None:
 
 @contextmanager
 def alone_with(path: Path) -> Iterator[None]:
-    """No other server keeps its state in this file meanwhile: a file beside it is locked, as the state itself is replaced at each write."""
+    """No other server keeps its state in this file meanwhile: a file beside it is locked, as the state itself is
+    replaced at each write."""
     beside = path.with_name(f"{path.name}.lock")
     try:
         os.close(os.open(beside, os.O_RDONLY | os.O_CREAT | locks.REAL, 0o600))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise EscalaError(f"{beside}: cannot be made ({reason}): name a state in a folder where you may write") from None
+        raise EscalaError(
+            f"{beside}: cannot be made ({reason}): name a state in a folder where you may write"
+        ) from None
     handle = locks.take(beside)
     if handle is None:
         raise EscalaError(f"{path}: another server keeps its state there: end it, or name another file")
@@ -55,7 +60,9 @@ def listening(path: Path) -> Iterator[socket.socket]:
     if not hasattr(socket, "AF_UNIX"):
         raise EscalaError("this system has no unix sockets: run the server on Linux or macOS")
     if len(os.fsencode(path)) > LONGEST_NAME:
-        raise EscalaError(f"{path}: more than {LONGEST_NAME} bytes, which no socket's name may have: name a shorter one")
+        raise EscalaError(
+            f"{path}: more than {LONGEST_NAME} bytes, which no socket's name may have: name a shorter one"
+        )
     if not path.parent.is_dir():
         raise EscalaError(f"{path}: there is no folder {path.parent}: make it, or name another socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as here:
@@ -76,7 +83,9 @@ def _bound(here: socket.socket, path: Path) -> os.stat_result:
         here.bind(str(path))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise EscalaError(f"{path}: no socket can be made there ({reason}): name one in a folder where you may write") from None
+        raise EscalaError(
+            f"{path}: no socket can be made there ({reason}): name one in a folder where you may write"
+        ) from None
     finally:
         os.umask(mask)
     here.listen(BACKLOG)
@@ -90,7 +99,9 @@ def _alone(folder: Path) -> Iterator[None]:
     end = time.monotonic() + PATIENCE_S
     while (handle := _taken(folder)) is None:
         if time.monotonic() > end:
-            raise EscalaError(f"{folder}: another process keeps it locked: try again, or name a socket in another folder")
+            raise EscalaError(
+                f"{folder}: another process keeps it locked: try again, or name a socket in another folder"
+            )
         time.sleep(0.02)
     try:
         yield
@@ -102,7 +113,9 @@ def _taken(folder: Path) -> int | None:
     try:
         return locks.take(folder)
     except OSError as error:
-        raise EscalaError(f"{folder}: may not be read ({(error.strerror or str(error)).lower()}): name a socket elsewhere") from None
+        raise EscalaError(
+            f"{folder}: may not be read ({(error.strerror or str(error)).lower()}): name a socket elsewhere"
+        ) from None
 
 
 def _clear(path: Path) -> None:
@@ -112,7 +125,9 @@ def _clear(path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise EscalaError(f"{path}: cannot be looked at ({(error.strerror or str(error)).lower()}): name another socket") from None
+        raise EscalaError(
+            f"{path}: cannot be looked at ({(error.strerror or str(error)).lower()}): name another socket"
+        ) from None
     if not stat.S_ISSOCK(about.st_mode):
         raise EscalaError(f"{path}: stands there already, and is no socket: name another one")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:

@@ -1,7 +1,7 @@
 """A server on a unix socket: a line asks, a line answers, in the order in which lines come, whatever clients do.
 
-One process, one thread: a desk is one machine's. Lines are bounded, one by one and together, clients are few, and those that say half a
-line or do not take their answer are left after a while.
+One process, one thread: a desk is one machine's. Lines are bounded, one by one and together, clients are few, and those
+that say half a line or do not take their answer are left after a while.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ PIECE_BYTES = 1 << 18
 
 @dataclass(frozen=True)
 class Limits:
-    """line_bytes: of a request. heard_bytes: of what all clients together have said and is not answered. clients: at a time. half_s: how
-    long half a line, or an answer that nobody takes, is waited for. silent_s: how long a client may say nothing."""
+    """line_bytes: of a request. heard_bytes: of what all clients together have said and is not answered. clients: at a
+    time. half_s: how long half a line, or an answer that nobody takes, is waited for. silent_s: how long a client may
+    say nothing."""
 
     line_bytes: int = 1 << 24
     heard_bytes: int = 1 << 25
@@ -48,8 +49,8 @@ class Client:
         return self.since + (self.limits.half_s if half else self.limits.silent_s)
 
     def line(self) -> bytes | None:
-        """The next whole line; None where there is none yet. OverflowError, once, for a line that is too long; what is left of it is
-        passed over."""
+        """The next whole line; None where there is none yet. OverflowError, once, for a line that is too long; what is
+        left of it is passed over."""
         while True:
             at = self.heard.find(b"\n", self.looked)
             if at < 0 and self.skipping:
@@ -129,7 +130,11 @@ class Server:
         client = Client(there, self._limits)
         if len(self._clients) >= self._limits.clients:
             with contextlib.suppress(OSError):
-                client.say(self._answers.refuse(f"{self._limits.clients} clients are connected, as many as may be: close one, ask again"))
+                client.say(
+                    self._answers.refuse(
+                        f"{self._limits.clients} clients are connected, as many as may be: close one, ask again"
+                    )
+                )
             there.close()
             return
         self._clients.add(client)
@@ -156,7 +161,8 @@ class Server:
         self._selector.modify(client.there, selectors.EVENT_WRITE if client.saying else selectors.EVENT_READ, client)
 
     def _bound(self) -> None:
-        """Together clients have said so much that is not answered: the longest of it is refused, so that short requests always pass."""
+        """Together clients have said so much that is not answered: the longest of it is refused, so that short requests
+        always pass."""
         while sum(len(client.heard) for client in self._clients) > self._limits.heard_bytes:
             longest = max(self._clients, key=lambda client: len(client.heard))
             if longest.saying:  # whole lines, of one that takes no answers
@@ -165,7 +171,11 @@ class Server:
             longest.pass_over()
             most = self._limits.heard_bytes
             try:
-                longest.say(self._answers.refuse(f"request: all clients have sent more than {most} bytes of half lines: ask again later"))
+                longest.say(
+                    self._answers.refuse(
+                        f"request: all clients have sent more than {most} bytes of half lines: ask again later"
+                    )
+                )
                 self._listen(longest)
             except OSError:
                 self._leave(longest)
@@ -185,21 +195,29 @@ class Server:
             try:
                 line = client.line()
             except OverflowError:
-                client.say(self._answers.refuse(f"request: a line of more than {self._limits.line_bytes} bytes: send a smaller snapshot"))
+                client.say(
+                    self._answers.refuse(
+                        f"request: a line of more than {self._limits.line_bytes} bytes: send a smaller snapshot"
+                    )
+                )
                 continue
             if line is None:
                 break
             client.say(self._answers.answer(line))
         if client.leaving and not client.saying and client.heard:
             client.heard.clear()
-            client.say(self._answers.refuse("request: half a line, and then the end: end each request with a line break"))
+            client.say(
+                self._answers.refuse("request: half a line, and then the end: end each request with a line break")
+            )
 
     def _leave_the_late(self) -> None:
         now = time.monotonic()
         for client in [client for client in self._clients if client.due <= now]:
             if client.heard and not client.saying:
                 with contextlib.suppress(OSError):
-                    client.say(self._answers.refuse(f"request: half a line for {self._limits.half_s:g} s: send it whole"))
+                    client.say(
+                        self._answers.refuse(f"request: half a line for {self._limits.half_s:g} s: send it whole")
+                    )
             self._leave(client)
 
     def _leave(self, client: Client) -> None:
@@ -208,8 +226,11 @@ class Server:
         client.there.close()
 
 
-def serve(path: Path, answers: Answers, ending: socket.socket, ready: Callable[[], None], limits: Limits | None = None) -> None:
-    """Answer at a unix socket until `ending` can be read from. ready: called once clients may come. EscalaError where it cannot listen."""
+def serve(
+    path: Path, answers: Answers, ending: socket.socket, ready: Callable[[], None], limits: Limits | None = None
+) -> None:
+    """Answer at a unix socket until `ending` can be read from. ready: called once clients may come. EscalaError where
+    it cannot listen."""
     with listening(path) as listener:
         server = Server(listener, answers, ending, limits or Limits())
         ready()

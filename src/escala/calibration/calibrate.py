@@ -16,7 +16,7 @@ from escala.errors import EscalaError
 from escala.metrics.jobs import size_classes
 from escala.metrics.recorded import LEAST_S, resembles
 from escala.platform import Platform, read_platform
-from escala.policies.pairs import Keep, play_anew
+from escala.policies.kept_pieces import Keep, play_anew
 from escala.policies.run import simulate
 from escala.workload import Workload, read_workload
 from escala.workload.filters import ABSOLUTE_FROM_S
@@ -27,15 +27,16 @@ LEAST_DAYS = 5
 FEWEST = 20  # jobs that a verdict needs
 EARLIER = "before the log"
 STANDS, RESEMBLES, UNLIKE, UNTESTED = "stands", "resembles", "does not resemble", "untested"
-"""Verdicts. stands: mean wait within 10 %, and a rank correlation above 0.9: of the mean waits of days, with fewer than 5 days of the waits
-of jobs. resembles: the rule of `metrics.recorded`. untested: fewer than 20 jobs, or hardly any waited, in the log and in the replay."""
+"""Verdicts. stands: mean wait within 10 %, and a rank correlation above 0.9: of the mean waits of days, with fewer than
+5 days of the waits of jobs. resembles: the rule of `metrics.recorded`. untested: fewer than 20 jobs, or hardly any
+waited, in the log and in the replay."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What came out. verdict: one of those above. whole: figures over all measured jobs; groups: day, partition, size, user -> a row each
-    (waits in s); curves: at_s, and utilisation and queue of both; causes: what does not fit, in sentences; about: log, platform,
-    scheduler, warm start."""
+    """What came out. verdict: one of those above. whole: figures over all measured jobs; groups: day, partition, size,
+    user -> a row each (waits in s); curves: at_s, and utilisation and queue of both; causes: what does not fit, in
+    sentences; about: log, platform, scheduler, warm start."""
 
     verdict: str
     whole: dict[str, Any]
@@ -59,18 +60,25 @@ class Calibration:
 
 
 def calibrate(
-    log: Workload | str, platform: Platform | str, scheduler: Any = "slurm", progress: Any = None, keep: Keep = play_anew, **options: Any
+    log: Workload | str,
+    platform: Platform | str,
+    scheduler: Any = "slurm",
+    progress: Any = None,
+    keep: Keep = play_anew,
+    **options: Any,
 ) -> Calibration:
     """Replay a log from the state in which its machine was, and hold the waits against those that the log recorded.
 
-    log: read with `shapes=True` where it is accounting. Jobs that can never run on the platform are left out, and counted among the causes.
+    log: read with `shapes=True` where it is accounting. Jobs that can never run on the platform are left out, and
+    counted among the causes.
     keep: what gives the replay, made now or before. EscalaError where the log records no waits.
     """
     machine = read_platform(platform)
     log = log if isinstance(log, Workload) else read_workload(log, shapes=True)
     if log.jobs["wait_s"].null_count() == len(log):
         raise EscalaError(
-            f"{log.name}: records no waits (a Start of each job is needed), so that there is nothing to hold a replay against"
+            f"{log.name}: records no waits (a Start of each job is needed), so that there is nothing to hold a replay "
+            "against"
         )
     warm = warm_start(log)
     how = {"oversized": "drop", **options}
@@ -79,16 +87,23 @@ def calibrate(
     jobs = _beside(log, warm, since, result.jobs)
     measured = jobs.filter(pl.col("measured"))
     if measured.is_empty():
-        raise EscalaError(f"{log.name}: none of its jobs with a recorded wait can run on {machine.name}: check the platform")
-    groups = {name: _by(measured, name) for name in ("day", "partition", "size", "user") if measured[name].null_count() < measured.height}
+        raise EscalaError(
+            f"{log.name}: none of its jobs with a recorded wait can run on {machine.name}: check the platform"
+        )
+    groups = {
+        name: _by(measured, name)
+        for name in ("day", "partition", "size", "user")
+        if measured[name].null_count() < measured.height
+    }
     whole = _whole(measured, groups["day"])
     grid = grid_of(since, float(jobs.select((pl.col("recorded_start_s")).max()).item()))
     curves = _curves(jobs, machine.total_cores, grid)
-    whole |= {f"utilisation_{how}": float(curves[f"utilisation_{how}"].mean() or 0.0) for how in ("recorded", "replayed")}  # type: ignore[arg-type]
-    whole |= {f"queue_{how}": float(curves[f"queue_{how}"].mean() or 0.0) for how in ("recorded", "replayed")}  # type: ignore[arg-type]
+    means = [f"{what}_{how}" for what in ("utilisation", "queue") for how in ("recorded", "replayed")]
+    whole |= {name: float(curves[name].mean() or 0.0) for name in means}  # type: ignore[arg-type]
     about = {
         "log": log.name, "jobs": len(log), "platform": machine.name, "scheduler": result.manifest["scheduler"],
-        "origin_s": log.origin_s, "since_s": since, "warm": warm.since_s is not None, "running": warm.running, "waiting": warm.waiting,
+        "origin_s": log.origin_s, "since_s": since, "warm": warm.since_s is not None, "running": warm.running,
+        "waiting": warm.waiting,
     }  # fmt: skip
     return Calibration(_verdict(whole), whole, groups, curves, causes(log, jobs, machine, about), about, jobs)
 
@@ -100,8 +115,8 @@ def _beside(log: Workload, warm: Warm, since_s: float, replayed: pl.DataFrame) -
     start, at = pl.col("submit_s") + pl.col("wait_s"), pl.col("submit_s") + log.origin_s
     frame = jobs.select(
         "job_id", "submit_s", "runtime_s", "walltime_s", "cores", "user", partition.alias("partition"),
-        start.alias("recorded_start_s"), (start + pl.col("runtime_s")).alias("recorded_end_s"), pl.col("wait_s").alias("recorded_s"),
-        (at / 86400).floor().cast(pl.Int64).alias("day_number"),
+        start.alias("recorded_start_s"), (start + pl.col("runtime_s")).alias("recorded_end_s"),
+        pl.col("wait_s").alias("recorded_s"), (at / 86400).floor().cast(pl.Int64).alias("day_number"),
         pl.col("job_id").is_in(warm.measured.implode()).alias("since"),
     ).with_columns(size=size_classes(jobs["cores"].cast(pl.Float64).to_numpy()).cast(pl.String))  # fmt: skip
     first, absolute = int((since_s + log.origin_s) // 86400), log.origin_s >= ABSOLUTE_FROM_S
@@ -109,8 +124,12 @@ def _beside(log: Workload, warm: Warm, since_s: float, replayed: pl.DataFrame) -
         EARLIER if at < since_s else _day(number, first, absolute)
         for at, number in zip(frame["submit_s"], frame["day_number"], strict=True)
     ]
-    mine = replayed.select("job_id", pl.col("start_s").alias("replayed_start_s"), pl.col("finish_s").alias("replayed_end_s"))
-    frame = frame.with_columns(day=pl.Series(days, dtype=pl.String)).join(mine, on="job_id", how="left", maintain_order="left")
+    mine = replayed.select(
+        "job_id", pl.col("start_s").alias("replayed_start_s"), pl.col("finish_s").alias("replayed_end_s")
+    )
+    frame = frame.with_columns(day=pl.Series(days, dtype=pl.String)).join(
+        mine, on="job_id", how="left", maintain_order="left"
+    )
     waited = pl.col("replayed_start_s") - pl.col("submit_s")
     done = pl.col("since") & pl.col("replayed_start_s").is_not_null()
     return frame.with_columns(replayed_s=waited, measured=done)
@@ -160,13 +179,17 @@ def _whole(measured: pl.DataFrame, days: pl.DataFrame) -> dict[str, Any]:
     days = days.filter(pl.col("day") != EARLIER)
     whole["days"] = days.height
     enough = days.height >= LEAST_DAYS
-    whole["rank_correlation_of_days"] = rank_correlation(days["mean_recorded_s"], days["mean_replayed_s"]) if enough else None
+    whole["rank_correlation_of_days"] = (
+        rank_correlation(days["mean_recorded_s"], days["mean_replayed_s"]) if enough else None
+    )
     return whole
 
 
 def _curves(jobs: pl.DataFrame, total_cores: int, grid: Any) -> pl.DataFrame:
     known = jobs.filter(pl.col("recorded_s").is_not_null() & pl.col("replayed_start_s").is_not_null())
-    both = {how: over_time(known, f"{how}_start_s", f"{how}_end_s", total_cores, grid) for how in ("recorded", "replayed")}
+    both = {
+        how: over_time(known, f"{how}_start_s", f"{how}_end_s", total_cores, grid) for how in ("recorded", "replayed")
+    }
     columns = {f"{name}_{how}": table[name] for name in ("utilisation", "queue") for how, table in both.items()}
     return pl.DataFrame({"at_s": grid[:-1], **columns})
 

@@ -1,4 +1,5 @@
-"""What of a log its replay cannot explain, each with the likeliest cause: limits of users, downtime and reservations, nodes, sizes."""
+"""What of a log its replay cannot explain, each with the likeliest cause: limits of users, downtime and reservations,
+nodes, sizes."""
 
 from __future__ import annotations
 
@@ -39,8 +40,9 @@ def _refused(jobs: pl.DataFrame, machine: Platform) -> list[str]:
     if never.is_empty():
         return []
     return [
-        f"{never.height:,} of {jobs.height:,} jobs can never run on {machine.name} as it is described (first: {never['job_id'][0]}, "
-        f"{never['cores'][0]:,} cores), and are left out: it lacks nodes, GPUs or memory, or a partition's limits are too narrow."
+        f"{never.height:,} of {jobs.height:,} jobs can never run on {machine.name} as it is described (first: "
+        f"{never['job_id'][0]}, {never['cores'][0]:,} cores), and are left out: it lacks nodes, GPUs or memory, or a "
+        "partition's limits are too narrow."
     ]
 
 
@@ -48,12 +50,14 @@ def _late(jobs: pl.DataFrame, about: dict[str, Any]) -> list[str]:
     """Jobs that ran at the first instant, and that the replay could not start when the log did."""
     if not about["warm"]:
         return []
-    late = jobs.filter((pl.col("recorded_start_s") < about["since_s"]) & (pl.col("replayed_start_s") > pl.col("recorded_start_s") + 60))
+    late = jobs.filter(
+        (pl.col("recorded_start_s") < about["since_s"]) & (pl.col("replayed_start_s") > pl.col("recorded_start_s") + 60)
+    )
     if late.is_empty():
         return []
     return [
-        f"{late.height:,} of the {about['running']:,} jobs that ran at the log's first instant found no room when the log started "
-        "them: the platform is smaller than the machine was."
+        f"{late.height:,} of the {about['running']:,} jobs that ran at the log's first instant found no room when the "
+        "log started them: the platform is smaller than the machine was."
     ]
 
 
@@ -68,8 +72,9 @@ def _size(known: pl.DataFrame, machine: Platform) -> list[str]:
         return [f"The log had {most:,.0f} cores in use at one time, the platform has {total:,}: it is too small."]
     if most < 0.8 * total and waited > 0.05:
         return [
-            f"Never more than {most:,.0f} of the {total:,} cores were in use, though {100 * waited:.0f} % of jobs waited over a minute: "
-            "the platform is larger than the machine was, or limits, reservations or memory held jobs back."
+            f"Never more than {most:,.0f} of the {total:,} cores were in use, though {100 * waited:.0f} % of jobs "
+            "waited over a minute: the platform is larger than the machine was, or limits, reservations or memory "
+            "held jobs back."
         ]
     return []
 
@@ -79,17 +84,17 @@ def _times(known: pl.DataFrame) -> tuple[Floats, Floats]:
 
 
 def _gaps(known: pl.DataFrame, machine: Platform, about: dict[str, Any]) -> list[str]:
-    """Spans in which nothing started, though a job waited and as many cores as it asks for were free; none where the replay, which may hold
-    cores back for a job ahead, has such spans of half the time too."""
+    """Spans in which nothing started, though a job waited and as many cores as it asks for were free; none where the
+    replay, which may hold cores back for a job ahead, has such spans of half the time too."""
     found, ours = (_idle_spans(known, machine, about["since_s"], how) for how in ("recorded", "replayed"))
     hours, usual = (sum(high - low for low, high in spans) / 3600 for spans in (found, ours))
     if not found or hours < 2 * usual + 1:
         return []
     low, high = max(found, key=lambda gap: gap[1] - gap[0])
     return [
-        f"Nothing started for more than an hour {len(found):,} times ({hours:,.0f} h in all, {usual:,.0f} h in the replay; the longest "
-        f"{(high - low) / 3600:.1f} h from {_when(low, about)}), though jobs waited and cores enough for the widest of them were free: "
-        "downtime, a reservation, memory, or a limit."
+        f"Nothing started for more than an hour {len(found):,} times ({hours:,.0f} h in all, {usual:,.0f} h in the "
+        f"replay; the longest {(high - low) / 3600:.1f} h from {_when(low, about)}), though jobs waited and cores "
+        "enough for the widest of them were free: downtime, a reservation, memory, or a limit."
     ]
 
 
@@ -100,13 +105,17 @@ def _idle_spans(known: pl.DataFrame, machine: Platform, since_s: float, how: str
     submit, begun, ended, cores = (table[name].cast(pl.Float64).to_numpy() for name in columns)
     starts = np.sort(begun)
     pairs = [(float(starts[k]), float(starts[k + 1])) for k in np.flatnonzero(np.diff(starts) > GAP_S)]
-    spans = [(_since(submit, begun, ended, cores, machine.total_cores, low, high), high) for low, high in pairs if low >= since_s]
+    spans = [
+        (_since(submit, begun, ended, cores, machine.total_cores, low, high), high)
+        for low, high in pairs
+        if low >= since_s
+    ]
     return [(at, high) for at, high in spans if high - at > GAP_S]
 
 
 def _since(submit: Floats, begun: Floats, ended: Floats, cores: Floats, total: int, low: float, high: float) -> float:
-    """From when on, in a span without starts, jobs waited and the widest of them would have found its cores, so that none need be kept for
-    a wider one; the end of the span where that never was."""
+    """From when on, in a span without starts, jobs waited and the widest of them would have found its cores, so that
+    none need be kept for a wider one; the end of the span where that never was."""
     waits, runs = (submit < high) & (begun >= high), (begun <= low) & (ended > low)
     moments = np.unique(np.concatenate([[low], submit[waits & (submit > low)], ended[runs & (ended < high)]]))
     for at in moments:
@@ -123,8 +132,8 @@ def _when(at_s: float, about: dict[str, Any]) -> str:
 
 
 def _caps(known: pl.DataFrame, machine: Platform, since_s: float) -> list[str]:
-    """Users who, while more of their jobs waited, mostly ran one and the same number of jobs, never more, with cores free; and whose jobs
-    the replay let run more of."""
+    """Users who, while more of their jobs waited, mostly ran one and the same number of jobs, never more, with cores
+    free; and whose jobs the replay let run more of."""
     times, held = levels(*_times(known), known["cores"].to_numpy().astype(float))
     found: list[tuple[int, str]] = []
     for (user,), mine in known.filter(pl.col("user").is_not_null()).group_by("user", maintain_order=True):
@@ -138,13 +147,15 @@ def _caps(known: pl.DataFrame, machine: Platform, since_s: float) -> list[str]:
     shown = ", ".join(text for _, text in sorted(found, reverse=True)[:MOST_TOLD])
     more = f", and {len(found) - MOST_TOLD} users more" if len(found) > MOST_TOLD else ""
     return [
-        f"Some users never ran more than a number of jobs at one time, though more of theirs waited and cores were free, as a limit would "
-        f"have it: {shown}{more}. In site.toml such a limit is max_jobs of an account or of a user in it ([accounts.root]: of all)."
+        "Some users never ran more than a number of jobs at one time, though more of theirs waited and cores were "
+        f"free, as a limit would have it: {shown}{more}. In site.toml such a limit is max_jobs of an account or of a "
+        "user in it ([accounts.root]: of all)."
     ]
 
 
 def _cap(mine: pl.DataFrame, times: Floats, held: Floats, total: int, since_s: float) -> tuple[int, float] | None:
-    """(most jobs at one time, share of the time in which it had others waiting and free cores that it ran just so many); None: no cap."""
+    """(most jobs at one time, share of the time in which it had others waiting and free cores that it ran just so
+    many); None: no cap."""
     starts, ends = _times(mine)
     ones = np.ones(mine.height)
     at, running = levels(starts, ends, ones)
@@ -160,7 +171,9 @@ def _cap(mine: pl.DataFrame, times: Floats, held: Floats, total: int, since_s: f
     time = float(width[held_back].sum())
     most = float(running.max())
     share = float(width[held_back & (level == most)].sum()) / time if time > GAP_S else 0.0
-    ours, our_level = levels(mine["replayed_start_s"].fill_null(0).to_numpy(), mine["replayed_end_s"].fill_null(0).to_numpy(), ones)
+    ours, our_level = levels(
+        mine["replayed_start_s"].fill_null(0).to_numpy(), mine["replayed_end_s"].fill_null(0).to_numpy(), ones
+    )
     return (int(most), share) if share >= CAPPED and len(ours) and our_level.max() > most else None
 
 
@@ -181,15 +194,22 @@ def _nodes(log: Workload, machine: Platform) -> list[str]:
     if not ran & set(machine.names) or not idle:
         return []
     return [
-        f"{len(idle):,} of the {machine.n_nodes:,} nodes never ran a job of this log: {folded(in_order(idle))[:200]}: down, "
-        "drained, or not for these jobs."
+        f"{len(idle):,} of the {machine.n_nodes:,} nodes never ran a job of this log: {folded(in_order(idle))[:200]}: "
+        "down, drained, or not for these jobs."
     ]
 
 
 def _ignored(log: Workload, machine: Platform, about: dict[str, Any]) -> list[str]:
     """What the log says of its jobs that this replay does not heed."""
     slurm = str(about["scheduler"]).partition(":")[0] == "slurm"
-    there = {"GPUs": "gpu" in machine.resources, "memory": "memory" in machine.resources, "partitions": True, "queues": True}
-    names = [f"{name} ({jobs_told(entry)})" for name, entry in log.ignored.items() if not (slurm and there.get(name, False))]
+    there = {
+        "GPUs": "gpu" in machine.resources,
+        "memory": "memory" in machine.resources,
+        "partitions": True,
+        "queues": True,
+    }
+    names = [
+        f"{name} ({jobs_told(entry)})" for name, entry in log.ignored.items() if not (slurm and there.get(name, False))
+    ]
     rest = "" if slurm else " An order of the queue other than the site's own is no test of the site."
     return [f"Not heeded in this replay, and in the log: {', '.join(names)}.{rest}"] if names else []

@@ -24,8 +24,8 @@ class Change(NamedTuple):
 
 
 def limit_changes(site: Site, text: str) -> list[Change]:
-    """The worlds of `PARTITION=TIME,TIME`, its longest run time, or of `ACCOUNT[/USER]:LIMIT=VALUE,VALUE`. Jobs that can never run then are
-    refused, and counted."""
+    """The worlds of `PARTITION=TIME,TIME`, its longest run time, or of `ACCOUNT[/USER]:LIMIT=VALUE,VALUE`. Jobs that
+    can never run then are refused, and counted."""
     if ":" in text.partition("=")[0]:
         return account_changes(site, text)
     name, equals, wanted = text.partition("=")
@@ -47,7 +47,9 @@ def qos_changes(site: Site, text: str) -> list[Change]:
     name, key, values = _parts(text, "qos", "QOS:LIMIT=VALUE, such as normal:max_jobs_per_user=5,10,none")
     known = {**dict.fromkeys(site.qos, 0), **site.qos_limits}
     if known and name not in known:
-        raise EscalaError(f"qos {quoted(text)}: site {quoted(site.name)} has no QOS {quoted(name)}: it has {', '.join(known)}")
+        raise EscalaError(
+            f"qos {quoted(text)}: site {quoted(site.name)} has no QOS {quoted(name)}: it has {', '.join(known)}"
+        )
     found = []
     for one in values:
         if key == PRIORITY:
@@ -61,11 +63,15 @@ def qos_changes(site: Site, text: str) -> list[Change]:
 
 def account_changes(site: Site, text: str) -> list[Change]:
     """The worlds of `ACCOUNT:LIMIT=VALUE` and `ACCOUNT/USER:LIMIT=VALUE`; account root is above all."""
-    name, key, values = _parts(text, "limit", "ACCOUNT:LIMIT=VALUE or ACCOUNT/USER:LIMIT=VALUE, such as root:max_jobs=10,20")
+    name, key, values = _parts(
+        text, "limit", "ACCOUNT:LIMIT=VALUE or ACCOUNT/USER:LIMIT=VALUE, such as root:max_jobs=10,20"
+    )
     account, _, user = name.partition("/")
     if account != "root" and account not in site.accounts:
         known = ", ".join(("root", *site.accounts))
-        raise EscalaError(f"limit {quoted(text)}: site {quoted(site.name)} has no account {quoted(account)}: it has {known}")
+        raise EscalaError(
+            f"limit {quoted(text)}: site {quoted(site.name)} has no account {quoted(account)}: it has {known}"
+        )
     told: dict[str, Any] = site.accounts.get(account, {"parent": "root", "shares": 1, "users": {}})
     found = []
     for one in values:
@@ -74,7 +80,10 @@ def account_changes(site: Site, text: str) -> list[Change]:
             mine = _changed(own.get(user, {}), key, one, ASSOCIATION, f"limit {quoted(text)}")
             changed = {**told, "users": {user: 1, **told["users"]}, "user_limits": {**own, user: mine}}
         else:
-            changed = {**told, "limits": _changed(told.get("limits", {}), key, one, ASSOCIATION, f"limit {quoted(text)}")}
+            changed = {
+                **told,
+                "limits": _changed(told.get("limits", {}), key, one, ASSOCIATION, f"limit {quoted(text)}"),
+            }
         found.append(Change(f"{name}: {key} {one}", replace(site, accounts={**site.accounts, account: changed})))
     return found
 
@@ -99,5 +108,7 @@ def _changed(bounds: Bounds, key: str, value: str, known: Mapping[str, Any], whe
         return {**bounds, name: {kind: n for kind, n in bounds.get(name, {}).items() if kind != tres}}
     if value == OFF:
         return {one: n for one, n in bounds.items() if one != name}
-    found = bounds_of({name: {tres: value} if dot else value.replace("+", ",") if name == PREEMPT else value}, known, where)
+    found = bounds_of(
+        {name: {tres: value} if dot else value.replace("+", ",") if name == PREEMPT else value}, known, where
+    )
     return {**bounds, name: {**bounds.get(name, {}), **found[name]}} if dot else {**bounds, **found}

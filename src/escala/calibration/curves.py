@@ -11,7 +11,8 @@ SPANS = 200
 
 
 def over_time(jobs: pl.DataFrame, start: str, end: str, total_cores: int, grid: Floats) -> pl.DataFrame:
-    """utilisation (share of the cores) and queue (jobs) in each span of the grid. jobs: submit_s, cores, and the columns named."""
+    """utilisation (share of the cores) and queue (jobs) in each span of the grid. jobs: submit_s, cores, and the
+    columns named."""
     submit, begun, ended = (jobs[name].cast(pl.Float64).to_numpy() for name in ("submit_s", start, end))
     cores, ones = jobs["cores"].cast(pl.Float64).to_numpy(), np.ones(jobs.height)
     width = np.diff(grid)

@@ -19,7 +19,8 @@ from escala.errors import EscalaError, quoted
 from escala.metrics.jobs import size_classes
 from escala.platform import Platform, Site, read_platform
 from escala.platform.site import site_of
-from escala.policies.pairs import KeptPieces, Named, play
+from escala.policies.kept_pieces import KeptPieces
+from escala.policies.pairs import Named, play
 from escala.policies.run import simulate
 from escala.result import Result
 from escala.slurm.named import is_slurm
@@ -33,9 +34,9 @@ _NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)(%?)")
 
 @dataclass(frozen=True)
 class WhatIf:
-    """rows: a row for each world and scheduler (change, scheduler, partition, by, nodes, cores, refused, mean_wait_s, median_wait_s,
-    p95_wait_s, utilisation, and energy_j where watts are known); waits over jobs that ran in all worlds. sizes: their mean wait by cores
-    of the job. jobs: how many these are."""
+    """rows: a row for each world and scheduler (change, scheduler, partition, by, nodes, cores, refused, mean_wait_s,
+    median_wait_s, p95_wait_s, utilisation, and energy_j where watts are known); waits over jobs that ran in all worlds.
+    sizes: their mean wait by cores of the job. jobs: how many these are."""
 
     rows: pl.DataFrame
     sizes: pl.DataFrame
@@ -44,7 +45,12 @@ class WhatIf:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {**self.about, "jobs_in_all": self.jobs, "worlds": self.rows.to_dicts(), "by_size": self.sizes.to_dicts()}
+        return {
+            **self.about,
+            "jobs_in_all": self.jobs,
+            "worlds": self.rows.to_dicts(),
+            "by_size": self.sizes.to_dicts(),
+        }
 
 
 def what_if(
@@ -63,20 +69,25 @@ def what_if(
 ) -> WhatIf:
     """Replay a log, from a warm start where it records waits, on the site and on each change of it.
 
-    nodes: `PARTITION=-10%..+10%` (five steps), `PARTITION=-10,+5%`, or without a partition of all nodes. limits: `PARTITION=TIME,TIME`, its
-    longest run time, as Slurm writes spans, or `ACCOUNT:LIMIT=VALUE,VALUE` (see `changes.account_changes`). qos: `QOS:LIMIT=VALUE,VALUE`.
-    Nodes that are added are like most of the partition's; the last ones of it go, from all partitions. on: where replays are made,
-    see `compare`; the results are the same for any; jobs: N is "local:N". keep: where replays go, and are taken from.
-    EscalaError for what is none of these.
+    nodes: `PARTITION=-10%..+10%` (five steps), `PARTITION=-10,+5%`, or without a partition of all nodes. limits:
+    `PARTITION=TIME,TIME`, its longest run time, as Slurm writes spans, or `ACCOUNT:LIMIT=VALUE,VALUE` (see
+    `changes.account_changes`). qos: `QOS:LIMIT=VALUE,VALUE`. Nodes that are added are like most of the partition's; the
+    last ones of it go, from all partitions. on: where replays are made, see `compare`; the results are the same for
+    any; jobs: N is "local:N". keep: where replays go, and are taken from. EscalaError for what is none of these.
     """
     site = site_of(read_platform(platform))
     kinds = ((node_changes, nodes), (limit_changes, limits), (qos_changes, qos))
-    worlds = [Change(AS_IT_IS, site), *(one for changes, texts in kinds for text in texts for one in changes(site, text))]
+    worlds = [
+        Change(AS_IT_IS, site),
+        *(one for changes, texts in kinds for text in texts for one in changes(site, text)),
+    ]
     blind = [str(name) for name in schedulers if not is_slurm(name)]
     if (limits or qos) and blind:
         raise EscalaError(f"what-if: {blind[0]} knows no limits: give scheduler slurm alone, or leave the limit out")
     if len(worlds) == 1:
-        raise EscalaError("what-if: nothing changes: give nodes, such as batch=-10%..+10%, a limit, such as batch=12:00:00, or a qos")
+        raise EscalaError(
+            "what-if: nothing changes: give nodes, such as batch=-10%..+10%, a limit, such as batch=12:00:00, or a qos"
+        )
     recorded = log.jobs["wait_s"].null_count() < len(log)
     warm = warm_start(log) if recorded else None
     begun = log if warm is None else warm.log
@@ -86,7 +97,9 @@ def what_if(
     def run(pair: Named) -> Result:
         return simulate(begun, sites[pair.name], pair.scheduler, pair.shutdown, oversized="drop", **options)
 
-    kept = None if keep is None else KeptPieces[Result](keep, "run ", lambda path, result: result.save(path), Result.load)
+    kept = (
+        None if keep is None else KeptPieces[Result](keep, "run ", lambda path, result: result.save(path), Result.load)
+    )
     with replays_on(on, jobs) as each:
         runs = play(pairs, run, kept, None if progress is None else lambda _, share: progress(share), each)
     judged = log.jobs if warm is None else log.jobs.filter(pl.col("job_id").is_in(warm.measured.implode()))
@@ -95,7 +108,9 @@ def what_if(
 
 def _collected(log: Workload, judged: pl.DataFrame, worlds: Sequence[Change], runs: dict[str, Result]) -> WhatIf:
     """The waits of the jobs that ran in all worlds, and each world's own figures."""
-    table = judged.select("job_id", "submit_s", size=size_classes(judged["cores"].cast(pl.Float64).to_numpy()).cast(pl.String))
+    table = judged.select(
+        "job_id", "submit_s", size=size_classes(judged["cores"].cast(pl.Float64).to_numpy()).cast(pl.String)
+    )
     for place, result in runs.items():
         starts = result.jobs.select("job_id", pl.col("start_s").alias(place))
         table = table.join(starts, on="job_id", how="left", maintain_order="left")
@@ -110,7 +125,11 @@ def _collected(log: Workload, judged: pl.DataFrame, worlds: Sequence[Change], ru
         summary = result.summary()
         row: dict[str, Any] = {"change": world.name, "scheduler": name, "partition": world.partition, "by": world.by}
         row |= {"nodes": world.site.n_nodes, "cores": world.site.total_cores, "refused": int(summary["n_rejected"])}
-        row |= {"mean_wait_s": waits.mean(), "median_wait_s": waits.median(), "p95_wait_s": waits.quantile(0.95, "linear")}
+        row |= {
+            "mean_wait_s": waits.mean(),
+            "median_wait_s": waits.median(),
+            "p95_wait_s": waits.quantile(0.95, "linear"),
+        }
         row |= {name: summary[name] for name in ("utilisation", "energy_j") if name in summary}
         rows.append(row)
         means = common.with_columns(wait=waits).group_by("size").agg(pl.col("wait").mean())
@@ -149,7 +168,9 @@ def _steps(text: str, size: int, whole: str) -> list[int]:
 def _count(text: str, size: int, whole: str) -> int:
     match = _NUMBER.fullmatch(text.strip())
     if match is None:
-        raise EscalaError(f"nodes {quoted(whole)}: {quoted(text)} is no change of a number of nodes; write -10%..+10%, or -2,+4")
+        raise EscalaError(
+            f"nodes {quoted(whole)}: {quoted(text)} is no change of a number of nodes; write -10%..+10%, or -2,+4"
+        )
     value = float(match[1]) * (size / 100 if match[2] else 1.0)
     count = int(math.copysign(max(round(abs(value)), 1), value)) if value else 0
     if count <= -size:
@@ -160,7 +181,8 @@ def _count(text: str, size: int, whole: str) -> int:
 
 
 def resized(site: Site, members: Sequence[int], by: int) -> Site:
-    """The site with `by` more nodes of a set (like most of it, in the same partitions), or without its last ones, numbered anew."""
+    """The site with `by` more nodes of a set (like most of it, in the same partitions), or without its last ones,
+    numbered anew."""
     if by < 0:
         gone = set(members[by:])
         kept = [k for k in range(site.n_nodes) if k not in gone]
@@ -183,7 +205,9 @@ def _taken(site: Site, rows: Sequence[int], names: Sequence[str], how: str) -> S
         nodes = tuple(k for k, row in enumerate(rows) if row in inside)
         if nodes:
             partitions.append(replace(one, nodes=nodes))
-    closed = [one._replace(nodes=tuple(k for k, row in enumerate(rows) if row in set(one.nodes))) for one in site.closed]
+    closed = [
+        one._replace(nodes=tuple(k for k, row in enumerate(rows) if row in set(one.nodes))) for one in site.closed
+    ]
     return replace(
         site, closed=tuple(one for one in closed if one.nodes),
         name=f"{site.name} {how}", cores=site.cores[at], profile_of=site.profile_of[at], names=tuple(names),

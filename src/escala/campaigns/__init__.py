@@ -1,8 +1,8 @@
 """Campaigns: logs x platforms x schedulers x shutdown policies x options x seeds, as one table of runs.
 
-`definition` what is asked for, checked before anything runs; `runs` every run with the hash of all that it depends on; `work` one run in
-whatever process of an engine (`escala.engines`); `as_text` runs as plain text, which `task` reads on Slurm; `journal` what is finished,
-line by line; `campaign` all of it, and the table.
+`definition` what is asked for, checked before anything runs; `runs` every run with the hash of all that it depends on;
+`work` one run in whatever process of an engine (`escala.engines`); `as_text` runs as plain text, which `task` reads on
+Slurm; `journal` what is finished, line by line; `campaign` all of it, and the table.
 """
 
 from escala.campaigns.campaign import Campaign, campaign

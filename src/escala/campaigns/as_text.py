@@ -25,7 +25,8 @@ ABOUT = ("name", "origin_s", "max_cores", "source", "cleaning", "first_cleaned",
 
 
 def written(runs: Sequence[Run]) -> str:
-    """The runs as JSON; what several share stands there once. EscalaError for a setting of a log that is no plain value."""
+    """The runs as JSON; what several share stands there once. EscalaError for a setting of a log that is no plain
+    value."""
     tables: dict[str, dict[str, int]] = {"logs": {}, "platforms": {}, "options": {}}
 
     def place(table: str, told: Any) -> int:
@@ -51,7 +52,10 @@ def read(text: str) -> list[Run]:
     logs = [Log(*entry) for entry in told["logs"]]
     platforms = [Platform.from_spec(spec) for spec in told["platforms"]]
     options = [Options(**given) for given in told["options"]]
-    return [Run(logs[i], platforms[j], scheduler, shutdown, options[k], *rest) for i, j, k, scheduler, shutdown, *rest in told["runs"]]
+    return [
+        Run(logs[i], platforms[j], scheduler, shutdown, options[k], *rest)
+        for i, j, k, scheduler, shutdown, *rest in told["runs"]
+    ]
 
 
 def _spec(value: Any) -> Any:
@@ -61,11 +65,14 @@ def _spec(value: Any) -> Any:
         return asdict(value)
     if isinstance(value, Mapping):
         return dict(value)
-    raise EscalaError(f"{quoted(value)} cannot be sent to another machine as text: give plain values (texts, numbers, lists)")
+    raise EscalaError(
+        f"{quoted(value)} cannot be sent to another machine as text: give plain values (texts, numbers, lists)"
+    )
 
 
 def values_written(told: Any) -> str:
-    """Plain values, workloads and platforms as JSON: what is there several times stands there once. Tuples become lists."""
+    """Plain values, workloads and platforms as JSON: what is there several times stands there once. Tuples become
+    lists."""
     shared: list[Any] = []
     places: dict[int, int] = {}
 
@@ -76,7 +83,9 @@ def values_written(told: Any) -> str:
             return _spec(value)
         if id(value) not in places:
             places[id(value)] = len(shared)
-            shared.append({"platform": value.spec()} if isinstance(value, Platform) else {"workload": _workload_spec(value)})
+            shared.append(
+                {"platform": value.spec()} if isinstance(value, Platform) else {"workload": _workload_spec(value)}
+            )
         return {"$": places[id(value)]}
 
     text = json.dumps(told, default=place)
@@ -86,7 +95,9 @@ def values_written(told: Any) -> str:
 def values_read(text: str) -> Any:
     """The values of such a text."""
     shared, told = json.loads(text)
-    made = [Platform.from_spec(one["platform"]) if "platform" in one else _workload_of(one["workload"]) for one in shared]
+    made = [
+        Platform.from_spec(one["platform"]) if "platform" in one else _workload_of(one["workload"]) for one in shared
+    ]
     return json.loads(json.dumps(told), object_hook=lambda one: made[one["$"]] if "$" in one else one)
 
 

@@ -29,9 +29,11 @@ TEXTS = ("log", "platform", "scheduler", "shutdown")
 class Campaign:
     """What a campaign found.
 
-    runs: one row a run, in the order of the definition: log, platform, scheduler, shutdown, each option of the definition, seed (null
-    where it changes nothing), the figures, knows, error (null for a run that ended well), key. options: the names of those columns.
-    power: whose watts, a line for each. done: simulations made now; kept: made before; failed: simulations that failed now, twice.
+    runs: one row a run, in the order of the definition: log, platform, scheduler, shutdown, each option of the
+    definition, seed (null where it changes nothing), the figures, knows, error (null for a run that ended well), key.
+    options: the names of those columns.
+    power: whose watts, a line for each. done: simulations made now; kept: made before; failed: simulations that failed
+    now, twice.
     others: kept in the folder too, of another definition or another state of the program; they stay in its journal.
     """
 
@@ -51,17 +53,17 @@ def campaign(
     *,
     begin: Begin | None = None,
 ) -> Campaign:
-    """Run what a campaign defines, and nothing twice: results in `out` of the same jobs, platform, policies, options and state of the
-    program are used again, also when the definition has grown.
+    """Run what a campaign defines, and nothing twice: results in `out` of the same jobs, platform, policies, options
+    and state of the program are used again, also when the definition has grown.
 
-    spec: a TOML file or a dictionary of the same form, see docs/how-to/scale.md. out: the folder; it gets `runs.journal` (finished runs,
-    line by line), `runs.parquet` (`Campaign.runs`) and `seconds.parquet` (processor seconds by key). on: "local" (a process for each core),
-    "local:N", "ray", "ray:HOST:PORT" or "slurm"; the table is the same for any. A run that fails is tried once more, then named in the
-    table.
+    spec: a TOML file or a dictionary of the same form, see docs/how-to/scale.md. out: the folder; it gets
+    `runs.journal` (finished runs, line by line), `runs.parquet` (`Campaign.runs`) and `seconds.parquet` (processor
+    seconds by key). on: "local" (a process for each core), "local:N", "ray", "ray:HOST:PORT" or "slurm"; the table is
+    the same for any. A run that fails is tried once more, then named in the table.
 
     Raises:
-        EscalaError: a contradiction in the definition, a log that cannot be read, a folder of something else, another campaign in it,
-            an engine that is not there.
+        EscalaError: a contradiction in the definition, a log that cannot be read, a folder of something else, another
+            campaign in it, an engine that is not there.
     """
     folder = Path(out)
     engine, asked = engine_of(on, folder), read_definition(spec)
@@ -86,7 +88,9 @@ def campaign(
                 frame.write_parquet(aside)
     power = tuple(dict.fromkeys(machine.power_line for machine in asked.platforms if machine.has_energy))
     others = len(kept.found.keys() - unique.keys())
-    return Campaign(table, tuple(asked.options), power, len(left) - len(errors), len(unique) - len(left), len(errors), others)
+    return Campaign(
+        table, tuple(asked.options), power, len(left) - len(errors), len(unique) - len(left), len(errors), others
+    )
 
 
 def _by_log(runs: Sequence[Run]) -> list[Run]:
@@ -97,7 +101,9 @@ def _by_log(runs: Sequence[Run]) -> list[Run]:
     return sorted(runs, key=lambda run: place[run.digest])
 
 
-def _table(asked: Definition, runs: Sequence[Run], found: Mapping[str, Mapping[str, Any]], errors: Mapping[str, str]) -> pl.DataFrame:
+def _table(
+    asked: Definition, runs: Sequence[Run], found: Mapping[str, Mapping[str, Any]], errors: Mapping[str, str]
+) -> pl.DataFrame:
     """One row a run."""
     figures = {**FIGURES, **(ENERGIES if any(machine.has_energy for machine in asked.platforms) else {})}
     rows = [

@@ -57,8 +57,8 @@ class Log:
 
 @dataclass(frozen=True)
 class Definition:
-    """A campaign, in the order of its file. options: name -> the values that it takes in turn. drawing: the schedulers and shutdown
-    policies that draw by the seed of their run."""
+    """A campaign, in the order of its file. options: name -> the values that it takes in turn. drawing: the schedulers
+    and shutdown policies that draw by the seed of their run."""
 
     logs: tuple[Log, ...]
     platforms: tuple[Platform, ...]
@@ -69,7 +69,8 @@ class Definition:
     drawing: frozenset[str] = frozenset()
 
     def settings(self) -> list[tuple[Options, dict[str, str]]]:
-        """Every choice of options, the last of them changing fastest; beside each those that are predictors of other packages, by name."""
+        """Every choice of options, the last of them changing fastest; beside each those that are predictors of other
+        packages, by name."""
         found = []
         for values in itertools.product(*self.options.values()):
             told = dict(zip(self.options, values, strict=True))
@@ -81,8 +82,8 @@ class Definition:
 def read_definition(spec: str | os.PathLike[str] | Mapping[str, Any], name: str = "campaign") -> Definition:
     """The campaign of a TOML file, or of a dictionary of the same form; name: what errors call that.
 
-    Raises EscalaError, one line: no such file, unknown keys, names or values, an empty list, something twice, a shutdown policy without a
-    power profile.
+    Raises EscalaError, one line: no such file, unknown keys, names or values, an empty list, something twice, a
+    shutdown policy without a power profile.
     """
     told, where = (dict(spec), name) if isinstance(spec, Mapping) else (read_toml(Path(spec)), str(spec))
     try:
@@ -125,7 +126,9 @@ def _logs(told: Mapping[str, Any]) -> tuple[Log, ...]:
     _known(reading, READING, "[reading]")
     logs = [_log(entry, reading) for entry in _listed(told, "logs", str | Path | Mapping)]
     if (twin := first_twin([log.name for log in logs])) is not None:
-        raise EscalaError(f'two logs are called {quoted(twin)}: give each a name of its own, {{path = "...", name = "..."}}')
+        raise EscalaError(
+            f'two logs are called {quoted(twin)}: give each a name of its own, {{path = "...", name = "..."}}'
+        )
     if reading and all(log.path is None for log in logs):
         raise EscalaError("[reading] is for logs in files, and all of these are generated: leave it out")
     return tuple(logs)
@@ -147,7 +150,9 @@ def _log(entry: Any, reading: Mapping[str, Any]) -> Log:
         _ruled(settings)
         return Log(name or _stem(path), path, None, settings)
     if generator not in GENERATORS:
-        raise EscalaError(f"unknown generator {quoted(generator)}: {nearest(generator, GENERATORS)}known are {', '.join(GENERATORS)}")
+        raise EscalaError(
+            f"unknown generator {quoted(generator)}: {nearest(generator, GENERATORS)}known are {', '.join(GENERATORS)}"
+        )
     _known(own, inspect.signature(GENERATORS[generator]).parameters, f"generator {generator}")
     return Log(name or generator, None, generator, own)
 
@@ -165,7 +170,9 @@ def _known(told: Any, known: Iterable[str], what: str) -> None:
         raise EscalaError(f"{what} is {quoted(told)}: a table of names and values is needed")
     for key in told:
         if key not in known:
-            raise EscalaError(f"{what}: unknown key {quoted(key)}: {nearest(str(key), known)}known are {', '.join(known)}")
+            raise EscalaError(
+                f"{what}: unknown key {quoted(key)}: {nearest(str(key), known)}known are {', '.join(known)}"
+            )
 
 
 def _ruled(settings: Mapping[str, Any]) -> dict[str, Any]:

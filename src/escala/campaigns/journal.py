@@ -1,4 +1,5 @@
-"""The journal of a campaign: one line a finished run, added in one write, so that a run that was killed loses at most the last line."""
+"""The journal of a campaign: one line a finished run, added in one write, so that a run that was killed loses at most
+the last line."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ ASIDE = ".part-"
 
 
 class Journal:
-    """What is finished: key -> its entry, a dictionary that JSON keeps. Of several lines with one key the last counts."""
+    """What is finished: key -> its entry, a dictionary that JSON keeps. Of several lines with one key the last
+    counts."""
 
     def __init__(self, path: Path, handle: int, found: dict[str, dict[str, Any]]) -> None:
         self._path, self._handle, self.found = path, handle, found
@@ -41,10 +43,12 @@ class Journal:
 
 @contextmanager
 def opened(folder: Path) -> Iterator[Journal]:
-    """The journal in a folder, which is made where it is not there, and kept to this run. One that holds nothing and lies alone goes again.
+    """The journal in a folder, which is made where it is not there, and kept to this run. One that holds nothing and
+    lies alone goes again.
 
     Raises:
-        EscalaError: the folder cannot be written to, another run writes there now, or it holds files that no campaign wrote.
+        EscalaError: the folder cannot be written to, another run writes there now, or it holds files that no campaign
+        wrote.
     """
     with claimed(folder):
         path = folder / FILE

@@ -22,8 +22,9 @@ from escala.workload import Workload
 
 @dataclass(frozen=True)
 class Run:
-    """One run. seed: None where it changes nothing. digest: of the jobs; key: of all that the result depends on; predictors: options that
-    are predictors of other packages, by name; policies: the hash of all that decides, wherever its files lie."""
+    """One run. seed: None where it changes nothing. digest: of the jobs; key: of all that the result depends on;
+    predictors: options that are predictors of other packages, by name; policies: the hash of all that decides, wherever
+    its files lie."""
 
     log: Log
     platform: Platform
@@ -50,7 +51,8 @@ def digest_of(workload: Workload) -> str:
 
 
 def runs_of(asked: Definition, progress: Callable[[float], None] | None = None) -> list[Run]:
-    """Every run, in the order of the definition; each log is read once. A seed that changes nothing makes one run, not several.
+    """Every run, in the order of the definition; each log is read once. A seed that changes nothing makes one run, not
+    several.
 
     Raises EscalaError where a log cannot be read or generated.
     """
@@ -72,18 +74,26 @@ def runs_of(asked: Definition, progress: Callable[[float], None] | None = None) 
 
 
 def _policies(asked: Definition) -> Iterator[tuple[str, str, Options, dict[str, str], bool, str]]:
-    """(scheduler, shutdown policy, options, predictors, whether it looks at its seed, hash of what decides), in order."""
+    """(scheduler, shutdown policy, options, predictors, whether it looks at its seed, hash of what decides), in
+    order."""
     choices = asked.settings()
     for scheduler in asked.schedulers:
         for shutdown in asked.shutdowns:
             looks = scheduler in asked.drawing or shutdown in asked.drawing
             for options, predictors in choices:
-                yield scheduler, shutdown, options, predictors, looks, policies_digest(scheduler, shutdown, options, predictors)
+                yield (
+                    scheduler,
+                    shutdown,
+                    options,
+                    predictors,
+                    looks,
+                    policies_digest(scheduler, shutdown, options, predictors),
+                )
 
 
 def policies_digest(scheduler: str, shutdown: str, options: Options, predictors: Mapping[str, str]) -> str:
-    """The hash of all that decides: names without folders, what lies in these, versions and code of other packages' policies. EscalaError
-    for what is not there."""
+    """The hash of all that decides: names without folders, what lies in these, versions and code of other packages'
+    policies. EscalaError for what is not there."""
     given = {"estimate": options.estimate, "order_estimate": options.order_estimate, **predictors}
     estimates = [identity(given[name], "predictor") for name in ESTIMATES]
     return _sha([identity(scheduler, "scheduler"), identity(shutdown, "shutdown"), *estimates])

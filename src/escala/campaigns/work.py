@@ -26,11 +26,14 @@ from escala.workload import Workload
 FIGURES: dict[str, Any] = {
     **dict.fromkeys(("n_jobs", "n_completed", "n_killed", "n_rejected", "n_unfinished"), pl.Int64),
     **dict.fromkeys(("mean_bounded_slowdown", "mean_wait_s", "median_wait_s", "p95_wait_s", "p99_wait_s"), pl.Float64),
-    **dict.fromkeys(("longest_wait_s", "area_weighted_wait_s", "mean_stretch", "utilisation", "makespan_s"), pl.Float64),
+    **dict.fromkeys(
+        ("longest_wait_s", "area_weighted_wait_s", "mean_stretch", "utilisation", "makespan_s"), pl.Float64
+    ),
     **dict.fromkeys(("recorded_wait_s", "mean_wait_of_these_s"), pl.Float64),
 }
-"""The figures of every run, in the order of the table. Waits and slowdowns are over the jobs that ran to their end. recorded_wait_s: the
-mean wait that the log itself tells; mean_wait_of_these_s: of its jobs in the replay; null where it tells none."""
+"""The figures of every run, in the order of the table. Waits and slowdowns are over the jobs that ran to their end.
+recorded_wait_s: the mean wait that the log itself tells; mean_wait_of_these_s: of its jobs in the replay; null where it
+tells none."""
 ENERGIES: dict[str, Any] = {"energy_j": pl.Float64, "waste_j": pl.Float64, "transitions": pl.Int64}
 """Those of runs on a platform with watts."""
 TRIES = 2
@@ -63,8 +66,8 @@ class Replays:
 
 
 def work(run: Run) -> dict[str, Any]:
-    """`found` (the figures, and what the policies know of the future) and `seconds` (of this processor) of a run; `error`, one line, of
-    one that failed twice."""
+    """`found` (the figures, and what the policies know of the future) and `seconds` (of this processor) of a run;
+    `error`, one line, of one that failed twice."""
     return tried(run, lambda log: figures(replayed(run, log)))
 
 
@@ -77,7 +80,8 @@ def check_policies(run: Run) -> None:
         raise EscalaError(f"{where}: {error}") from error
     if found != run.policies:
         raise EscalaError(
-            f"{where} finds another agent, policy, model or plug-in than the campaign began with: give the same command again"
+            f"{where} finds another agent, policy, model or plug-in than the campaign began with: give the same "
+            "command again"
         )
 
 
@@ -93,7 +97,8 @@ def options_of(run: Run) -> dict[str, Any]:
 
 
 def tried(run: Run, find: Callable[[Workload], dict[str, Any]]) -> dict[str, Any]:
-    """`found` (what `find` gives of the jobs of a run) and `seconds` (of this processor); `error`, one line, where that failed twice."""
+    """`found` (what `find` gives of the jobs of a run) and `seconds` (of this processor); `error`, one line, where that
+    failed twice."""
     why = ""
     for _ in range(TRIES):
         try:
@@ -113,7 +118,9 @@ def log_of(run: Run) -> Workload:
     if run.digest not in _logs:
         log = run.log.load(run.seed or 0)
         if digest_of(log) != run.digest:
-            raise EscalaError(f"log {run.log.name!r} holds other jobs than when the campaign began: give the same command again")
+            raise EscalaError(
+                f"log {run.log.name!r} holds other jobs than when the campaign began: give the same command again"
+            )
         while len(_logs) >= LOGS_KEPT:
             del _logs[next(iter(_logs))]
         _logs[run.digest] = log

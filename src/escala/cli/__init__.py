@@ -9,8 +9,8 @@ import sys
 __all__ = ["main"]
 
 OBJECTS = 50_000
-"""New objects after which Python looks for circles that nobody reaches: imports make none, and looking there takes a tenth of a short
-run."""
+"""New objects after which Python looks for circles that nobody reaches: imports make none, and looking there takes a
+tenth of a short run."""
 
 
 def main() -> None:
@@ -26,7 +26,8 @@ def main() -> None:
 
         program()
     except KeyboardInterrupt:
-        left = getattr(sys.modules.get("escala.writing.left"), "left", None)  # not there yet: nothing can have been written
+        # not there yet: nothing can have been written
+        left = getattr(sys.modules.get("escala.writing.left"), "left", None)
         if sys.stderr is not None:
             sys.stderr.write(f"error: interrupted; {left() if left else 'nothing was written'}\n")
             sys.stderr.flush()

@@ -24,16 +24,24 @@ def _guard(name: str, metavar: str, help: str, least: float | None = 0) -> Any:
 
 def guards_of(
     *,
-    allow: Annotated[str | None, _guard("--allow", "NODES", "nodes that may be switched, as n[1-8] [none]", None)] = None,
+    allow: Annotated[
+        str | None, _guard("--allow", "NODES", "nodes that may be switched, as n[1-8] [none]", None)
+    ] = None,
     spare: Annotated[int, _guard("--spare", "N", "nodes that stay on and idle")] = 1,
     switches: Annotated[int, _guard("--switches", "N", "nodes switched off, and on, a minute at most", 1)] = 6,
     most_off: Annotated[int | None, _guard("--most-off", "N", "nodes off at most [all that are allowed]")] = None,
     min_on: Annotated[float, _guard("--min-on", "S", "a node that came on stays on so long")] = 300.0,
     min_off: Annotated[float, _guard("--min-off", "S", "a node that went off stays off so long")] = 60.0,
-    longest_wait: Annotated[float, _guard("--longest-wait", "S", "a job that waits longer ends all holding back", 1)] = 14400.0,
+    longest_wait: Annotated[
+        float, _guard("--longest-wait", "S", "a job that waits longer ends all holding back", 1)
+    ] = 14400.0,
     boot: Annotated[float, _guard("--boot", "S", "what a node may take to be on", 1)] = 600.0,
-    lease: Annotated[float, _guard("--lease", "S", "nodes that are off are free again so long after this process dies", 10)] = 300.0,
-    as_root: Annotated[bool, typer.Option("--i-am-root", help="act as root all the same", rich_help_panel="Guards")] = False,
+    lease: Annotated[
+        float, _guard("--lease", "S", "nodes that are off are free again so long after this process dies", 10)
+    ] = 300.0,
+    as_root: Annotated[
+        bool, typer.Option("--i-am-root", help="act as root all the same", rich_help_panel="Guards")
+    ] = False,
 ) -> dict[str, Any]:
     """The limits from the options of the command line."""
     return {
@@ -58,16 +66,21 @@ def permitted(mode: str, guards: dict[str, Any], eyes: Any) -> None:
 
     if mode in ACTING[1:] and not eyes.known:
         raise EscalaError(
-            f"--mode {mode}: Slurm {shown(eyes.version)} is none of the versions that were tried ({tried()}): take shadow or advise"
+            f"--mode {mode}: Slurm {shown(eyes.version)} is none of the versions that were tried ({tried()}): take "
+            "shadow or advise"
         )
     if mode in ("power", "full") and not guards["allow"]:
         raise EscalaError(f"--mode {mode} switches nodes: say by --allow which it may, as --allow n[1-8]")
     if mode in ACTING[1:] and os.geteuid() == 0 and not guards["as_root"]:
         level = "Operator" if mode == "order" else "Administrator"
-        raise EscalaError(f"--mode {mode} as root: begin as another user of Slurm (AdminLevel={level}), or give --i-am-root")
+        raise EscalaError(
+            f"--mode {mode} as root: begin as another user of Slurm (AdminLevel={level}), or give --i-am-root"
+        )
 
 
-def hands_of(mode: str, at: Layout, guards: dict[str, Any], eyes: Any, folder: Path, period: float, first: Seen, held: ExitStack) -> Any:
+def hands_of(
+    mode: str, at: Layout, guards: dict[str, Any], eyes: Any, folder: Path, period: float, first: Seen, held: ExitStack
+) -> Any:
     """What may act, or advise; None for modes that only read. held: keeps others out as long as it acts."""
     if mode not in ACTING:
         return None
@@ -82,10 +95,16 @@ def hands_of(mode: str, at: Layout, guards: dict[str, Any], eyes: Any, folder: P
     if unknown:
         raise EscalaError(f"--allow {guards['allow']}: {unknown[0]} is no node of partition {at.partition}")
     if mode in ("power", "full") and not at.switches:
-        raise EscalaError(f"--mode {mode} switches nodes: say by --power what that takes, as --power taurus or computing=200,idle=100,...")
+        raise EscalaError(
+            f"--mode {mode} switches nodes: say by --power what that takes, as --power taurus or "
+            "computing=200,idle=100,..."
+        )
     limits = Limits(**guards["limits"], allowed=allowed)
     if limits.lease_s < 3 * period:
-        raise EscalaError(f"--lease {limits.lease_s:g}: less than three periods of {period:g} s, so that it would end between two looks")
+        raise EscalaError(
+            f"--lease {limits.lease_s:g}: less than three periods of {period:g} s, so that it would end between two "
+            "looks"
+        )
     changes = Changes(folder)
     guard = Guard(at, limits, eyes.known or mode == "advise", period, changes.owns)
     actor = Actor(eyes.run, guard.seal, user(), limits.lease_s, changes, guard.failed)

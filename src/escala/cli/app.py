@@ -27,8 +27,8 @@ OK, FAILED, REFUSED = 0, 1, 2
 app = typer.Typer(
     name="escala",
     cls=Verbs,
-    help="Learn scheduling and power policies for batch clusters: replay a job log exactly, compare policies, train one, "
-    "judge it on days it has not seen.",
+    help="Learn scheduling and power policies for batch clusters: replay a job log exactly, compare policies, train "
+    "one, judge it on days it has not seen.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -46,7 +46,9 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _program(
-    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="show the version and end")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="show the version and end")
+    ] = False,
 ) -> None:
     pass
 
@@ -67,8 +69,8 @@ def _usage(error: Exception) -> str:
 
 
 def act(arguments: list[str], share: Share | None = None) -> int:
-    """Do what the arguments say; returns the exit status. What fails after a signal that was lost ends as the signal does. share: of the
-    command, in a task that does some of its pieces (`escala.engines.again.Share`)."""
+    """Do what the arguments say; returns the exit status. What fails after a signal that was lost ends as the signal
+    does. share: of the command, in a task that does some of its pieces (`escala.engines.again.Share`)."""
     elsewhere.begin(arguments if share is None else share)
     try:
         status = app(arguments, prog_name="escala", standalone_mode=False)
@@ -116,13 +118,16 @@ def run(arguments: list[str]) -> int:
         if os.environ.get("ESCALA_TRACEBACK"):
             traceback.print_exc()
         first = next(iter(str(error).splitlines()), "")
-        terminal.fail(f"{type(error).__name__}: {first} (a fault of Escala, please report it; ESCALA_TRACEBACK=1 shows where)")
+        terminal.fail(
+            f"{type(error).__name__}: {first} (a fault of Escala, please report it; ESCALA_TRACEBACK=1 shows where)"
+        )
         return FAILED
     return REFUSED
 
 
 UNTRACKED = "ignore:resource_tracker:UserWarning"
-"""What Python's helper would print, beside the one line, where Ctrl-C ends a verb that works in processes; it tidies up all the same."""
+"""What Python's helper would print, beside the one line, where Ctrl-C ends a verb that works in processes; it tidies up
+all the same."""
 
 
 def main() -> None:

@@ -21,14 +21,18 @@ ENDPOINT = "tcp://127.0.0.1:28000"
 LOOPBACK = ("tcp://127.0.0.1:", "tcp://localhost:", "tcp://[::1]:", "ipc://", "inproc://")
 
 Endpoint = Annotated[
-    str, typer.Option("--endpoint", metavar="ADDRESS", help="where Batsim finds it, as ZeroMQ writes it; tcp://*:28000: from anywhere")
+    str,
+    typer.Option(
+        "--endpoint", metavar="ADDRESS", help="where Batsim finds it, as ZeroMQ writes it; tcp://*:28000: from anywhere"
+    ),
 ]
 Nodes = Annotated[
     str | None,
     typer.Option(
         "--platform",
         metavar="SPEC",
-        help="the platform file that Batsim is given: how long switches take; needed by all shutdown policies but never",
+        help="the platform file that Batsim is given: how long switches take; needed by all shutdown policies but "
+        "never",
         show_default=False,
     ),
 ]
@@ -48,7 +52,11 @@ def batsim(
     endpoint: Endpoint = ENDPOINT,
     lost: Annotated[
         str,
-        typer.Option("--lost", metavar="WHAT", help="jobs on hosts that become unavailable: stay (they run on), kill, requeue (anew)"),
+        typer.Option(
+            "--lost",
+            metavar="WHAT",
+            help="jobs on hosts that become unavailable: stay (they run on), kill, requeue (anew)",
+        ),
     ] = "stay",
 ) -> None:
     """Decide for Batsim 4, the reference simulator: a process of its protocol, for one simulation.
@@ -64,7 +72,9 @@ def batsim(
     if lost not in WAYS:
         raise EscalaError(f"--lost {lost}: give one of {', '.join(WAYS)}")
     if shutdown != "never" and platform is None:
-        raise EscalaError(f"--shutdown {shutdown}: Batsim does not tell how long nodes take to switch: give its --platform FILE too")
+        raise EscalaError(
+            f"--shutdown {shutdown}: Batsim does not tell how long nodes take to switch: give its --platform FILE too"
+        )
     with progress() as begin:
         begin("making the desk")
         machine = None if platform is None else escala.read_platform(platform)
@@ -80,7 +90,9 @@ def batsim(
     listen(endpoint, process, lambda: _tell(f"listening at {endpoint}: {scheduler} + {shutdown}"))
     told = (process.messages, process.started, process.rejected, process.switches)
     _tell(
-        "ended: messages {}, jobs started {}, rejected {}, nodes switched {}".format(*told) + _lost(process) + counted(process.counts, "; ")
+        "ended: messages {}, jobs started {}, rejected {}, nodes switched {}".format(*told)
+        + _lost(process)
+        + counted(process.counts, "; ")
     )
 
 

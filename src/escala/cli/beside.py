@@ -31,22 +31,43 @@ REST = "rest:"
 MODES = (*READ_ONLY, *ACTING)
 _VERBS = {"starts": "start", "wakes": "switch on", "offs": "switch off"}
 
-Mode = Annotated[str, typer.Option("--mode", metavar="MODE", help="shadow (read only), replay (of --from), advise, order, power, full")]
-Folder = Annotated[Path, typer.Option("--folder", metavar="DIR", help="its journal, state and metrics; made if it is not there")]
+Mode = Annotated[
+    str,
+    typer.Option("--mode", metavar="MODE", help="shadow (read only), replay (of --from), advise, order, power, full"),
+]
+Folder = Annotated[
+    Path, typer.Option("--folder", metavar="DIR", help="its journal, state and metrics; made if it is not there")
+]
 Partition = Annotated[
-    str | None, typer.Option("--partition", metavar="NAME", help="whose nodes [the only one that there is]", show_default=False)
+    str | None,
+    typer.Option("--partition", metavar="NAME", help="whose nodes [the only one that there is]", show_default=False),
 ]
-Period = Annotated[float, typer.Option("--period", min=0.5, max=3600.0, metavar="S", help="seconds between two looks at most")]
-Limit = Annotated[float, typer.Option("--limit", min=0.5, max=300.0, metavar="S", help="seconds that a command of Slurm may take")]
-Form = Annotated[str, typer.Option("--read", metavar="FORM", help="how Slurm is read: text (faster), json, or rest:SOCKET of slurmrestd")]
+Period = Annotated[
+    float, typer.Option("--period", min=0.5, max=3600.0, metavar="S", help="seconds between two looks at most")
+]
+Limit = Annotated[
+    float, typer.Option("--limit", min=0.5, max=300.0, metavar="S", help="seconds that a command of Slurm may take")
+]
+Form = Annotated[
+    str,
+    typer.Option("--read", metavar="FORM", help="how Slurm is read: text (faster), json, or rest:SOCKET of slurmrestd"),
+]
 From = Annotated[
-    Path | None, typer.Option("--from", metavar="JOURNAL", help="replay: the journal whose looks are asked about anew", show_default=False)
+    Path | None,
+    typer.Option(
+        "--from", metavar="JOURNAL", help="replay: the journal whose looks are asked about anew", show_default=False
+    ),
 ]
-Looks = Annotated[int | None, typer.Option("--looks", min=1, metavar="N", help="end after so many [at SIGTERM]", show_default=False)]
+Looks = Annotated[
+    int | None, typer.Option("--looks", min=1, metavar="N", help="end after so many [at SIGTERM]", show_default=False)
+]
 MetricsAt = Annotated[
     str | None,
     typer.Option(
-        "--metrics", metavar="ADDRESS", help="answer Prometheus there: 127.0.0.1:PORT, or a unix socket's path", show_default=False
+        "--metrics",
+        metavar="ADDRESS",
+        help="answer Prometheus there: 127.0.0.1:PORT, or a unix socket's path",
+        show_default=False,
     ),
 ]
 Where = Annotated[Path, typer.Argument(metavar="DIR", help="the folder of escala beside slurm, or a journal")]
@@ -82,19 +103,14 @@ def slurm(
 ) -> None:
     """Watch a Slurm, and write down what the policies would do beside what Slurm does.
 
-    In the modes shadow, replay and advise it changes nothing of Slurm. It ends at SIGTERM or Ctrl-C, after the look at hand, and goes on
-    where it was when it is begun again.
+    In the modes shadow, replay and advise it changes nothing of Slurm. It ends at SIGTERM or Ctrl-C, after the look at
+    hand, and goes on where it was when it is begun again.
     """
     from escala.bridges.slurm.loop import Beside, Setting
     from escala.bridges.slurm.snapshots import layout, partition_of
     from escala.live import Desk
 
-    if mode not in MODES:
-        raise EscalaError(f"--mode {mode}: give one of {', '.join(MODES)}")
-    if (mode == "replay") != (source is not None):
-        raise EscalaError("--mode replay and --from JOURNAL belong together: give both, or neither")
-    if source is not None and _journal(folder).exists():
-        raise EscalaError(f"--folder {folder}: holds a journal, and a replay begins anew: name another folder, or remove this one")
+    _check(mode, source, folder)
     if metrics is not None:
         from escala.bridges.exposed import check_free
 
@@ -122,6 +138,17 @@ def slurm(
         _go_round(beside, _Saying(beside, mode), metrics, looks, source is None)
         beside.journal.close()
         _tell(f"ended: looks {beside.seq}, missed {beside.misses}{counted(desk.counts, '; ')}")
+
+
+def _check(mode: str, source: Path | None, folder: Path) -> None:
+    if mode not in MODES:
+        raise EscalaError(f"--mode {mode}: give one of {', '.join(MODES)}")
+    if (mode == "replay") != (source is not None):
+        raise EscalaError("--mode replay and --from JOURNAL belong together: give both, or neither")
+    if source is not None and _journal(folder).exists():
+        raise EscalaError(
+            f"--folder {folder}: holds a journal, and a replay begins anew: name another folder, or remove this one"
+        )
 
 
 def _go_round(beside: Beside, say: _Saying, address: str | None, looks: int | None, waits: bool) -> None:
@@ -169,8 +196,15 @@ def _eyes(source: Path | None, read: str, limit: float, acts: bool) -> tuple[Any
         reader = Reader(Clients(limit), read)
     version = shown(reader.version)
     if not reader.known:
-        remark(f"Slurm {version} is none of the versions that were tried ({tried()}): it is read all the same, and never acted on")
-    return reader, reader.read(), {"slurm": version, "cluster": "" if reader.run is None else cluster_if_named(reader.run)}
+        remark(
+            f"Slurm {version} is none of the versions that were tried ({tried()}): it is read all the same, and never "
+            "acted on"
+        )
+    return (
+        reader,
+        reader.read(),
+        {"slurm": version, "cluster": "" if reader.run is None else cluster_if_named(reader.run)},
+    )
 
 
 def _waiting(ending: Any, service: Notify) -> Callable[[float], bool]:
@@ -207,7 +241,10 @@ class _Saying:
             return
         before, self._added = self._added, beside.last.get("added", [])
         if self._added and self._added != before:
-            remark(f"new in partition {beside.at.partition}: {_some(self._added)}; begin anew, in another folder, to have them counted")
+            remark(
+                f"new in partition {beside.at.partition}: {_some(self._added)}; begin anew, in another folder, to "
+                "have them counted"
+            )
         left, self._left = self._left, beside.last.get("left_out", [])
         if new := [line for line in self._left[:20] if line not in left]:
             remark(f"left out: {new[0]}{f' (and {len(new) - 1} more)' if len(new) > 1 else ''}")
@@ -215,7 +252,10 @@ class _Saying:
         if asides := [name for name in self._aside if name not in known]:
             which = f"{_some(asides)} did not boot, and {'is' if len(asides) == 1 else 'are'} set aside"
             remark(f"{which}: when they are well, scontrol update nodename={','.join(asides[:8])} state=resume")
-        kept, self._kept = self._kept, next((why for kind, _, why in beside.last.get("refused", ()) if kind == "all"), "")
+        kept, self._kept = (
+            self._kept,
+            next((why for kind, _, why in beside.last.get("refused", ()) if kind == "all"), ""),
+        )
         if self._kept and self._kept != kept:
             remark(f"nothing is done for now, guard {self._kept}")
         for command, done in beside.last.get("acted", ()):
@@ -223,7 +263,11 @@ class _Saying:
         if self.mode in ACTING[1:]:
             return
         told = beside.last.get("advice", []) if self.mode == "advise" else None
-        found = told if told is not None else [f"{verb} {_some(beside.last[key])}" for key, verb in _VERBS.items() if beside.last.get(key)]
+        found = (
+            told
+            if told is not None
+            else [f"{verb} {_some(beside.last[key])}" for key, verb in _VERBS.items() if beside.last.get(key)]
+        )
         line = "; ".join(found)
         if line and line != self._before:
             _tell(f"{self._now()} {self.mode}: {'' if told else 'would '}{line}")
@@ -249,13 +293,18 @@ def status(where: Where = Path("beside"), as_json: opt.Json = False) -> None:
     from escala.bridges.slurm.story import status as told
 
     found = told(_journal(where))
-    texts = {key.removesuffix("_s"): moment(value) if key.endswith("_s") and value is not None else value for key, value in found.items()}
+    texts = {
+        key.removesuffix("_s"): moment(value) if key.endswith("_s") and value is not None else value
+        for key, value in found.items()
+    }
     shown = [(key.replace("_", " "), listed(value), "") for key, value in texts.items()]
     emit(as_json, found, facts_table(shown, "left"))
 
 
 def explain(
-    job: Annotated[str, typer.Argument(metavar="JOB", help="its number as squeue shows it, as 12 or 12_3", show_default=False)],
+    job: Annotated[
+        str, typer.Argument(metavar="JOB", help="its number as squeue shows it, as 12 or 12_3", show_default=False)
+    ],
     where: Where = Path("beside"),
     as_json: opt.Json = False,
 ) -> None:
@@ -269,7 +318,8 @@ def explain(
 def report(
     where: Where = Path("beside"),
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="the page to write [beside.html in the folder]", show_default=False)
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="the page to write [beside.html in the folder]", show_default=False),
     ] = None,
     price: opt.Price = None,
     carbon: opt.Carbon = None,
@@ -280,9 +330,11 @@ def report(
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
-    """What the journal amounts to: hours off, energy, waits, agreement, and whether that may be trusted yet; as text and as a page."""
-    from escala.bridges.slurm.findings import answers, conditions, find
+    """What the journal amounts to: hours off, energy, waits, agreement, and whether that may be trusted yet; as text
+    and as a page."""
+    from escala.bridges.slurm.findings import find
     from escala.bridges.slurm.page import figures, write_page
+    from escala.bridges.slurm.sentences import answers, conditions
     from escala.writing import output_file, own_page
 
     opt.check_price(price, currency)
@@ -302,7 +354,8 @@ def undo(
     limit: Limit = 10.0,
     as_json: opt.Json = False,
 ) -> None:
-    """Give waiting jobs the nice back that they had, and nodes that are kept off back to Slurm. End escala beside slurm first.
+    """Give waiting jobs the nice back that they had, and nodes that are kept off back to Slurm. End escala beside slurm
+    first.
 
     What others have set or reserved since is left alone, and said.
     """

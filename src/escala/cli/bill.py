@@ -24,10 +24,19 @@ def add_to(app: typer.Typer) -> None:
 
 def bill(
     *,
-    runs: Annotated[list[Path], typer.Argument(metavar="DIR...", help="saved runs, changes are against the first", show_default=False)],
-    price: Annotated[str | None, typer.Option("--price", metavar="X", help=f"price of a kWh, {OF_KWH}", show_default=False)] = None,
-    carbon: Annotated[str | None, typer.Option("--carbon", metavar="G", help=f"g CO2 of a kWh, {OF_KWH}", show_default=False)] = None,
-    pue: Annotated[float, typer.Option("--pue", metavar="X", help="energy of the whole site for each kWh of the nodes, at least 1")] = 1.0,
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR...", help="saved runs, changes are against the first", show_default=False),
+    ],
+    price: Annotated[
+        str | None, typer.Option("--price", metavar="X", help=f"price of a kWh, {OF_KWH}", show_default=False)
+    ] = None,
+    carbon: Annotated[
+        str | None, typer.Option("--carbon", metavar="G", help=f"g CO2 of a kWh, {OF_KWH}", show_default=False)
+    ] = None,
+    pue: Annotated[
+        float, typer.Option("--pue", metavar="X", help="energy of the whole site for each kWh of the nodes, at least 1")
+    ] = 1.0,
     currency: opt.Currency = "",
     as_json: opt.Json = False,
 ) -> None:
@@ -38,14 +47,19 @@ def bill(
     if currency and price is None:
         raise EscalaError(f"--currency {currency} is of a price: give --price too, or leave it out")
     if not 1.0 <= pue <= 10.0:
-        raise EscalaError(f"--pue {pue:g}: give a number from 1 to 10: cooling and losses come on top of what the nodes take")
+        raise EscalaError(
+            f"--pue {pue:g}: give a number from 1 to 10: cooling and losses come on top of what the nodes take"
+        )
     series = {"cost": _series(price, "--price"), "co2_kg": _series(carbon, "--carbon")}
     rows: list[dict[str, Any]] = []
     for folder in runs:
         result = escala.Result.load(folder)
         summary = result.summary()
         if "energy_j" not in summary:
-            raise EscalaError(f"{folder}: no energy was counted in this run: simulate it on a platform with watts, such as 16x1:grid5000")
+            raise EscalaError(
+                f"{folder}: no energy was counted in this run: simulate it on a platform with watts, such as "
+                "16x1:grid5000"
+            )
         name = f"{result.manifest['scheduler']} + {result.manifest['shutdown']}"
         row: dict[str, Any] = {
             "run": folder.name,
@@ -82,7 +96,9 @@ def _series(given: str | None, flag: str) -> Any:
         value = float(given)
     except ValueError:
         if not Path(given).is_file():
-            raise EscalaError(f"{flag} {given}: is neither a number nor a file: give a price of a kWh, {OF_KWH}") from None
+            raise EscalaError(
+                f"{flag} {given}: is neither a number nor a file: give a price of a kWh, {OF_KWH}"
+            ) from None
         return read_series(given)
     if not 0.0 <= value < np.inf:
         raise EscalaError(f"{flag} {given}: give a number of at least 0, {OF_KWH}")
@@ -98,6 +114,8 @@ def _shown(rows: list[dict[str, Any]], currency: str) -> list[dict[str, Any]]:
         for key, name in names.items():
             if key in row:
                 entry[name] = f"{row[key]:,.2f}"
-                entry[f"{name.partition(' ')[0]} change"] = percent(row[key] / first[key] - 1.0) if row is not first and first[key] else ""
+                entry[f"{name.partition(' ')[0]} change"] = (
+                    percent(row[key] / first[key] - 1.0) if row is not first and first[key] else ""
+                )
         table.append(entry | {"mean_wait_s": row["mean_wait_s"], "p95_wait_s": row["p95_wait_s"]})
     return table

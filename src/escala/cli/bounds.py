@@ -18,7 +18,10 @@ from escala.cli.terminal import emit, progress
 from escala.writing import Pieces, output_folder
 
 WASTE = "waste"
-Objective = Annotated[str, typer.Option("--objective", metavar="NAME", help="slowdown, bounded-slowdown, wait, makespan or waste (energy)")]
+Objective = Annotated[
+    str,
+    typer.Option("--objective", metavar="NAME", help="slowdown, bounded-slowdown, wait, makespan or waste (energy)"),
+]
 Exact = Annotated[bool, typer.Option("--exact", help="prove the optimum with CP-SAT and HiGHS too: for small logs")]
 Limit = Annotated[float, typer.Option("--limit", metavar="SECONDS", help="time to prove and to search")]
 Schedulers = Annotated[
@@ -31,7 +34,12 @@ Schedulers = Annotated[
 ]
 Shutdowns = Annotated[
     str | None,
-    typer.Option("--shutdowns", metavar="C,D,...", help="waste: shutdown policies to judge [timeout:0,hold:0.25]", show_default=False),
+    typer.Option(
+        "--shutdowns",
+        metavar="C,D,...",
+        help="waste: shutdown policies to judge [timeout:0,hold:0.25]",
+        show_default=False,
+    ),
 ]
 Stretch = Annotated[
     float | None,
@@ -69,11 +77,11 @@ def bound(
 ) -> None:
     """Bound from below what any scheduler could reach on a log, and search the best schedule.
 
-    The energy waste is bounded for schedulers and shutdown policies together, all nodes off at the start. Ctrl-C ends the search and shows
-    what was proved.
+    The energy waste is bounded for schedulers and shutdown policies together, all nodes off at the start. Ctrl-C ends
+    the search and shows what was proved.
     """
     import escala
-    from escala.policies.pairs import keep_runs
+    from escala.policies.kept_pieces import keep_runs
 
     names = opt.names(schedulers, "--schedulers")
     switching: dict[str, Any] = {} if stretch is None else {"stretch": stretch}
@@ -122,7 +130,8 @@ def _tell(result: Any, log: Any, machine: Any, document: dict[str, Any], as_json
     waste = result.objective == WASTE
     metric = "waste_j" if waste else METRIC[result.objective]
     rows: list[dict[str, Any]] = [
-        {"policy": name, metric: value, "headroom": document["headroom"][name]} for name, value in result.policies.items()
+        {"policy": name, metric: value, "headroom": document["headroom"][name]}
+        for name, value in result.policies.items()
     ]
     remarks = []
     if waste:
@@ -130,26 +139,38 @@ def _tell(result: Any, log: Any, machine: Any, document: dict[str, Any], as_json
             row["late"] = result.late[row["policy"]]
         reference = next(iter(result.policies))
         remarks.append(
-            f"Limit: no job waits longer than {result.stretch:g} x its requested time, or than under {reference}; late: jobs past it. "
-            "A policy with such jobs may be below the bound. Head-room: share of the way to the proved bound, so at least this of what "
-            "is possible."
+            f"Limit: no job waits longer than {result.stretch:g} x its requested time, or than under {reference}; "
+            "late: jobs past it. A policy with such jobs may be below the bound. Head-room: share of the way to the "
+            "proved bound, so at least this of what is possible."
         )
         rows.append({"policy": "least waste found", metric: result.found, "headroom": None, "late": None})
         rows.append({"policy": "proved lower bound", metric: result.lower, "headroom": 1.0, "late": None})
     else:
-        rows.append({"policy": "best schedule found", metric: result.found, "headroom": 1.0 if result.found is not None else None})
+        rows.append(
+            {
+                "policy": "best schedule found",
+                metric: result.found,
+                "headroom": 1.0 if result.found is not None else None,
+            }
+        )
         rows.append({"policy": "proved lower bound", metric: result.lower, "headroom": None})
         if result.found_by not in (None, "search"):
             remarks.append(f"The best schedule found is that of {marks.shown(result.found_by, result.knows)}.")
     gap = "" if result.gap is None else f"; gap {100 * result.gap:.{1 if result.gap < 0.1 else 0}f} %"
     if result.detail.cut and not result.detail.interrupted:
-        remarks.append("The proof was cut short, by the limit or the size of the model: more time or a shorter log may tell more.")
+        remarks.append(
+            "The proof was cut short, by the limit or the size of the model: more time or a shorter log may tell more."
+        )
     proved = [] if result.lower is None else [f"No schedule is below the proved lower bound ({result.detail.prover})."]
     emit(
         as_json,
         document,
         f"{log.name} on {machine.name}: {result.jobs:,} jobs, {result.objective}: {result.status}{gap}",
-        rows_table(marks.in_rows(rows, result.knows), ["policy", metric, "headroom", *(["late"] if waste else [])], down=[len(rows) - 1]),
+        rows_table(
+            marks.in_rows(rows, result.knows),
+            ["policy", metric, "headroom", *(["late"] if waste else [])],
+            down=[len(rows) - 1],
+        ),
         *marks.lines(result.knows),
         *([machine.power_line] if waste else []),
         *proved,

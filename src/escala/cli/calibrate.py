@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from escala.calibration import Calibration
 
 SHOWN = 12
-Scheduler = Annotated[str, typer.Option("--scheduler", metavar="NAME", help="whose order the site has: slurm, easy, ...")]
+Scheduler = Annotated[
+    str, typer.Option("--scheduler", metavar="NAME", help="whose order the site has: slurm, easy, ...")
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -39,10 +41,11 @@ def calibrate(
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Replay a log on a site, and say whether the replay stands for the cluster: its waits beside those that the log recorded."""
+    """Replay a log on a site, and say whether the replay stands for the cluster: its waits beside those that the log
+    recorded."""
     import escala
     from escala.calibration import calibrate as held_against
-    from escala.policies.pairs import keep_runs
+    from escala.policies.kept_pieces import keep_runs
     from escala.report.calibration import write_page
 
     pieces = Pieces(None, None)
@@ -72,5 +75,8 @@ def shown(found: Calibration) -> list[Any]:
     said: list[Any] = [page.answer(found), *page.sentences(found)]
     for name, table in found.groups.items():
         rest = f"; the first {SHOWN} of {table.height:,}" if table.height > SHOWN else ""
-        said += [f"{page.NAMES[name]} (error: replay less log{rest})", rows_table(page.shown(table.head(SHOWN)), text="right")]
+        said += [
+            f"{page.NAMES[name]} (error: replay less log{rest})",
+            rows_table(page.shown(table.head(SHOWN)), text="right"),
+        ]
     return [*(one.replace("\u202f", " ") if isinstance(one, str) else one for one in said), page.RULE, page.FROM_ITSELF]

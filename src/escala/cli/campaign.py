@@ -28,20 +28,29 @@ def add_to(app: typer.Typer) -> None:
 
 def campaign(
     *,
-    definition: Annotated[Path, typer.Argument(metavar="FILE", help="the campaign as TOML: its logs, platforms, schedulers, ...")],
+    definition: Annotated[
+        Path, typer.Argument(metavar="FILE", help="the campaign as TOML: its logs, platforms, schedulers, ...")
+    ],
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="folder of its runs; those in it are not made again", show_default=False)
+        Path,
+        typer.Option(
+            "--out", metavar="DIR", help="folder of its runs; those in it are not made again", show_default=False
+        ),
     ],
     on: Annotated[
         str,
-        typer.Option("--on", metavar="ENGINE", help="local (a process for each core), local:N, ray, ray:HOST:PORT, slurm[:KEY=VALUE...]"),
+        typer.Option(
+            "--on",
+            metavar="ENGINE",
+            help="local (a process for each core), local:N, ray, ray:HOST:PORT, slurm[:KEY=VALUE...]",
+        ),
     ] = "local",
     as_json: opt.Json = False,
 ) -> None:
     """Replay logs on platforms under schedulers, shutdown policies, options and seeds: one table of runs, and one page.
 
-    Nothing is run twice: the same command goes on with an interrupted campaign, and makes only what is new in FILE. Failed runs are
-    named in the table, and give exit status 1.
+    Nothing is run twice: the same command goes on with an interrupted campaign, and makes only what is new in FILE.
+    Failed runs are named in the table, and give exit status 1.
     """
     import escala
     from escala.report.campaign import best, write_page
@@ -77,13 +86,21 @@ def shown(found: Campaign, out: Path) -> list[Any]:
         for row in best(found).iter_rows(named=True)
     ]
     failed = found.runs.filter(pl.col("error").is_not_null())
-    told = [f"{row['log']}, {row['platform']}, {row['scheduler']} + {row['shutdown']}: {row['error']}" for row in failed.to_dicts()]
+    told = [
+        f"{row['log']}, {row['platform']}, {row['scheduler']} + {row['shutdown']}: {row['error']}"
+        for row in failed.to_dicts()
+    ]
     more = [f"... and {len(told) - FAILED_SHOWN:,} more, in the column error"] if len(told) > FAILED_SHOWN else []
     return [
         rows_table(winners, ["log", "platform", "metric", "best", "value"]),
         *sentences(found),
         *(f"failed: {line}" for line in told[:FAILED_SHOWN]),
         *more,
-        *([f"{out}: kept from another definition or version of Escala, in no table: {found.others:,}"] if found.others else []),
-        f"{found.done:,} simulations made now, {found.kept:,} before; the table: {out / 'runs.parquet'}; the page: {out / PAGE}",
+        *(
+            [f"{out}: kept from another definition or version of Escala, in no table: {found.others:,}"]
+            if found.others
+            else []
+        ),
+        f"{found.done:,} simulations made now, {found.kept:,} before; the table: {out / 'runs.parquet'}; the page: "
+        f"{out / PAGE}",
     ]

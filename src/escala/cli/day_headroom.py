@@ -1,4 +1,5 @@
-"""Head-room in `escala evaluate`: the share of what could be saved over the first policy, with its interval over days."""
+"""Head-room in `escala evaluate`: the share of what could be saved over the first policy, with its interval over
+days."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ Objective = Annotated[
     typer.Option(
         "--headroom",
         metavar="OBJECTIVE",
-        help="also the share of what is possible over the first policy: waste, or of schedulers slowdown, bounded-slowdown, wait",
+        help="also the share of what is possible over the first policy: waste, or of schedulers slowdown, "
+        "bounded-slowdown, wait",
         show_default=False,
     ),
 ]
@@ -28,12 +30,14 @@ Stretch = Annotated[
     typer.Option(
         "--stretch",
         metavar="X",
-        help="--headroom waste: a job may wait X times its requested time [no longer than under the policy or the first one]",
+        help="--headroom waste: a job may wait X times its requested time [no longer than under the policy or the "
+        "first one]",
         show_default=False,
     ),
 ]
 Limit = Annotated[
-    float | None, typer.Option("--limit", metavar="SECONDS", help="--headroom: time for all bounds [300]", show_default=False)
+    float | None,
+    typer.Option("--limit", metavar="SECONDS", help="--headroom: time for all bounds [300]", show_default=False),
 ]
 
 PROVED, FOUND, LATE = "head-room proved", "head-room of best found", "late jobs"
@@ -69,11 +73,14 @@ def check_agent(objective: str | None, agent: Any, days: Any, machine: Any) -> N
         return
     if objective != WASTE and agent.env_id != "escala/Scheduling-v0":
         raise EscalaError(
-            f"--headroom {objective} is for agents of escala/Scheduling-v0: one of {agent.env_id} makes jobs wait for nodes, which the "
-            "bound of waits leaves out; give --headroom waste"
+            f"--headroom {objective} is for agents of escala/Scheduling-v0: one of {agent.env_id} makes jobs wait for "
+            "nodes, which the bound of waits leaves out; give --headroom waste"
         )
     if objective == WASTE and not agent.env_options.get("start_off", True):
-        raise EscalaError("--headroom waste counts every switch, so nodes must be off at a day's start: this agent was trained otherwise")
+        raise EscalaError(
+            "--headroom waste counts every switch, so nodes must be off at a day's start: this agent was trained "
+            "otherwise"
+        )
     day_headroom.check(days, machine, objective)
 
 
@@ -101,27 +108,43 @@ def _percent(share: float | None) -> str:
 def figures(measured: Mapping[str, Any], policy: str) -> dict[str, Any]:
     """What JSON tells of one policy."""
     row = measured["policies"][policy]
-    named = {"found": "headroom", "late": "late_jobs", **{name: f"headroom_{name}" for name in ("proved", "proved_low", "proved_high")}}
+    named = {
+        "found": "headroom",
+        "late": "late_jobs",
+        **{name: f"headroom_{name}" for name in ("proved", "proved_low", "proved_high")},
+    }
     return {told: row[name] for name, told in named.items() if name in row}
 
 
 def remark(measured: Mapping[str, Any]) -> str:
     """What the shares are of."""
     first, n, of = measured["reference"], len(measured["bounded"]), measured["days"]
-    ended = " (ended by Ctrl-C)" if measured["interrupted"] else " (the limit was over)" if measured["cut"] and n < of else ""
+    ended = (
+        " (ended by Ctrl-C)"
+        if measured["interrupted"]
+        else " (the limit was over)"
+        if measured["cut"] and n < of
+        else ""
+    )
     days = f"{n} of {of} days have a bound{ended}" if n < of else f"{n} days"
     why = f" A day without one: {measured['refused']}." if measured["refused"] else ""
     if measured["objective"] != WASTE:
         return (
-            f"Head-room in {measured['objective']}, {days}: 0 is {first}, 1 the proved bound of any scheduler, with its 95 % interval over "
-            "days. The bound has all cores in one pool that is always on; where nodes must boot nothing may come near it, so of what is "
-            f"possible a policy gains at least this share (below 0: it loses at least this).{why}"
+            f"Head-room in {measured['objective']}, {days}: 0 is {first}, 1 the proved bound of any scheduler, with "
+            "its 95 % interval over days. The bound has all cores in one pool that is always on; where nodes must "
+            "boot nothing may come near it, so of what is possible a policy gains at least this share (below 0: it "
+            f"loses at least this).{why}"
         )
-    more = "" if measured["stretch"] is None else f", or {measured['stretch']:g} x its requested time after it came (late: jobs past that)"
+    more = (
+        ""
+        if measured["stretch"] is None
+        else f", or {measured['stretch']:g} x its requested time after it came (late: jobs past that)"
+    )
     return (
-        f"Head-room in waste, {days}: 0 is {first}, 1 the least possible where no job starts later than under the policy or under "
-        f"{first}{more}. Proved: against a proved bound, with its 95 % interval over days. Of best found: against the best of these "
-        f"policies within those limits, day by day. The truth lies between the two.{why}"
+        f"Head-room in waste, {days}: 0 is {first}, 1 the least possible where no job starts later than under the "
+        f"policy or under {first}{more}. Proved: against a proved bound, with its 95 % interval over days. Of best "
+        "found: against the best of these policies within those limits, day by day. The truth lies between the "
+        f"two.{why}"
     )
 
 
@@ -137,7 +160,9 @@ def section(folder: Path) -> list[Any]:
     for what in ("mean", "bound"):
         values = [math.nan if row[what] is None else row[what] for row in policies.values()]
         _, (name, unit, meaning), texts, _ = metric_column(metric, values, exact=False)
-        headers.append((name if what == "mean" else f"Proved: no less {name[:1].lower()}{name[1:]} than", unit, meaning))
+        headers.append(
+            (name if what == "mean" else f"Proved: no less {name[:1].lower()}{name[1:]} than", unit, meaning)
+        )
         cells.append([Cell(text) for text in texts])
     for heading, texts_of in columns(measured).items():
         headers.append((f"{heading[:1].upper()}{heading[1:]}", "", ""))

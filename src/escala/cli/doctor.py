@@ -64,7 +64,9 @@ def _left_behind(clean: bool) -> tuple[list[str], list[str]]:
     if not found:
         return found, []
     told = (
-        "removed" if clean else "the next run of the same target goes on with them or removes them; escala doctor --clean removes them now"
+        "removed"
+        if clean
+        else "the next run of the same target goes on with them or removes them; escala doctor --clean removes them now"
     )
     return found, [f"Left by runs that were ended: {', '.join(found)}: {told}."]
 
@@ -83,7 +85,9 @@ def _warmed(wanted: bool) -> list[str]:
 
 def doctor(
     clean: Clean = False,
-    warm: Annotated[bool, typer.Option("--warm", help="compile the code of the usual paths now, for later runs")] = False,
+    warm: Annotated[
+        bool, typer.Option("--warm", help="compile the code of the usual paths now, for later runs")
+    ] = False,
     as_json: opt.Json = False,
 ) -> None:
     """Versions, the cache folder, threads, which extras are there, and what killed runs left in the current folder."""
@@ -98,7 +102,9 @@ def doctor(
     if cache["folder"] is None:
         hints.append("No cache folder can be written: every process compiles anew. ESCALA_CACHE_DIR names another.")
     if lacking:
-        hints.append(f"Extras that are not whole: {', '.join(lacking)}. In Escala's folder: pip install '.[{lacking[0]}]'")
+        hints.append(
+            f"Extras that are not whole: {', '.join(lacking)}. In Escala's folder: pip install '.[{lacking[0]}]'"
+        )
     facts = [*machine.items(), *((name, shown or "missing") for name, shown in core.items())]
     where = [
         ("compiled code", cache["folder"] or "not kept"),
@@ -106,8 +112,19 @@ def doctor(
         ("processors", f"{threads['processors']}, usable {threads['usable']}"),
         ("OMP_NUM_THREADS", threads["OMP_NUM_THREADS"] or "not set"),
     ]
-    payload = {**machine, "packages": core, "cache": cache, "threads": threads, "extras": extras, "stale": stale, "hints": hints}
+    payload = {
+        **machine,
+        "packages": core,
+        "cache": cache,
+        "threads": threads,
+        "extras": extras,
+        "stale": stale,
+        "hints": hints,
+    }
     payload |= {"warmed": warmed}
     rows = [{**entry, "version": entry["version"] or "missing"} for entry in extras]
-    tables = (facts_table([(*fact, "") for fact in facts], values="left"), facts_table([(*fact, "") for fact in where], values="left"))
+    tables = (
+        facts_table([(*fact, "") for fact in facts], values="left"),
+        facts_table([(*fact, "") for fact in where], values="left"),
+    )
     emit(as_json, payload, *tables, rows_table(rows), *(hints or ["Everything is there."]))

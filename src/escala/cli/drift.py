@@ -28,23 +28,35 @@ def add_to(app: typer.Typer) -> None:
 def drift(
     *,
     workload: Annotated[
-        Path, typer.Argument(metavar="WORKLOAD", help="a job log, or the folder of escala beside slurm", show_default=False)
+        Path,
+        typer.Argument(metavar="WORKLOAD", help="a job log, or the folder of escala beside slurm", show_default=False),
     ],
     read: dict[str, Any],
     platform: Annotated[
         str | None,
-        typer.Option("--platform", metavar="SPEC", help="machine on which --scheduler is replayed [a journal's]", show_default=False),
+        typer.Option(
+            "--platform",
+            metavar="SPEC",
+            help="machine on which --scheduler is replayed [a journal's]",
+            show_default=False,
+        ),
     ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(
-            "--scheduler", metavar="NAME", help="a policy that was chosen on the past, such as policy:DIR [a journal's]", show_default=False
+            "--scheduler",
+            metavar="NAME",
+            help="a policy that was chosen on the past, such as policy:DIR [a journal's]",
+            show_default=False,
         ),
     ] = None,
-    after: Annotated[str, typer.Option("--after", metavar="SHARE", help="the share of the log's time that is its past")] = "60%",
+    after: Annotated[
+        str, typer.Option("--after", metavar="SHARE", help="the share of the log's time that is its past")
+    ] = "60%",
     as_json: opt.Json = False,
 ) -> None:
-    """Say whether a log's later weeks are like its past, whether a policy keeps what it promised, and whether to tune again."""
+    """Say whether a log's later weeks are like its past, whether a policy keeps what it promised, and whether to tune
+    again."""
     from escala import tuning
     from escala.platform import read_platform
 
@@ -88,20 +100,37 @@ def shown(found: Drift) -> list[Any]:
 
     last = min(LAST, len(found.weeks))
     in_words = ", ".join(FEATURES[name] for name in found.drifted)
-    answer = f"The last {last} weeks are unlike the past in {in_words}." if found.drifted else f"The last {last} weeks are like the past."
+    answer = (
+        f"The last {last} weeks are unlike the past in {in_words}."
+        if found.drifted
+        else f"The last {last} weeks are like the past."
+    )
     if found.last_ratio is not None:
-        answer += f" {found.scheduler} has {found.last_ratio:.2f} of EASY's bounded slowdown there, {found.past_ratio:.2f} on the past."
+        answer += (
+            f" {found.scheduler} has {found.last_ratio:.2f} of EASY's bounded slowdown there, "
+            f"{found.past_ratio:.2f} on the past."
+        )
         answer += _evidence(found)
     answer += " Tune again: escala tune." if found.tune_again else " There is no need to tune again."
     rows: list[dict[str, Any]] = [
-        {"week": week.number + 1, "jobs": week.jobs, **{name: _marked(week, name) for name in FEATURES}, **_ratio(week.ratio)}
+        {
+            "week": week.number + 1,
+            "jobs": week.jobs,
+            **{name: _marked(week, name) for name in FEATURES},
+            **_ratio(week.ratio),
+        }
         for week in found.weeks
     ]
-    usual: dict[str, Any] = {"week": "usual", "jobs": "", **{name: f"{limit:.2f}" for name, limit in found.limits.items()}}
+    usual: dict[str, Any] = {
+        "week": "usual",
+        "jobs": "",
+        **{name: f"{limit:.2f}" for name, limit in found.limits.items()},
+    }
     rows.append(usual | ({"over easy": f"{found.usual_ratio:.2f}"} if found.usual_ratio is not None else {}))
     legend = (
-        "Each week after the split: how far its jobs are from those of the past (Kolmogorov and Smirnov, 0 to 1); * beyond what 95 % of "
-        f"the {found.past_weeks} weeks of the past have (usual). By chance alone one week in twenty is, in each column."
+        "Each week after the split: how far its jobs are from those of the past (Kolmogorov and Smirnov, 0 to 1); * "
+        f"beyond what 95 % of the {found.past_weeks} weeks of the past have (usual). By chance alone one week in "
+        "twenty is, in each column."
     )
     return [answer, rows_table(rows, text="right"), legend]
 

@@ -1,4 +1,5 @@
-"""Where a verb that keeps its pieces works: its output folder and its engine, in the process that was called and in a task of its array."""
+"""Where a verb that keeps its pieces works: its output folder and its engine, in the process that was called and in a
+task of its array."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ def begin(given: list[str] | Share) -> None:
 
 
 class Place(NamedTuple):
-    """folder: to write into, None: nothing is written; on: where pieces are done; shared: does another process own the folder?"""
+    """folder: to write into, None: nothing is written; on: where pieces are done; shared: does another process own the
+    folder?"""
 
     folder: Path | None
     on: Where
@@ -36,11 +38,11 @@ class Place(NamedTuple):
 
 @contextmanager
 def working(out: Path | None, verb: str, *, force: bool, on: str | None, jobs: int | None) -> Iterator[Place]:
-    """The place of a verb whose pieces are kept beside `out`; see `output_folder`. In a task of the verb's array on Slurm it is the folder
-    of the process that waits, and nothing else is written.
+    """The place of a verb whose pieces are kept beside `out`; see `output_folder`. In a task of the verb's array on
+    Slurm it is the folder of the process that waits, and nothing else is written.
 
-    An array outlives a process that is ended from outside, and no other failure. EscalaError before anything is written: an engine that
-    there is none of, Slurm without its clients or without `out`.
+    An array outlives a process that is ended from outside, and no other failure. EscalaError before anything is
+    written: an engine that there is none of, Slurm without its clients or without `out`.
     """
     from escala.engines import on_slurm, replays_on
     from escala.engines.again import Again, Share
@@ -77,5 +79,7 @@ def working(out: Path | None, verb: str, *, force: bool, on: str | None, jobs: i
             raise
         except BaseException:  # as Ctrl-C
             for array in on_slurm.left_in(arrays):
-                remark(f"the array {array.name} goes on: the same command takes it up; scancel --name={array.name} ends it")
+                remark(
+                    f"the array {array.name} goes on: the same command takes it up; scancel --name={array.name} ends it"
+                )
             raise

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
     from escala.report.animation import Colour
 
-OFF_RESERVATION, SCHEDULING, SLOTS, MULTI = "escala/OffReservation-v0", "escala/Scheduling-v0", "escala/Slots-v0", "multi.slots"
+OFF_RESERVATION, SCHEDULING, SLOTS, MULTI = (
+    "escala/OffReservation-v0",
+    "escala/Scheduling-v0",
+    "escala/Slots-v0",
+    "multi.slots",
+)
 NAMES = (SLOTS, OFF_RESERVATION, SCHEDULING, MULTI)
 """Gymnasium's names, and the game of several agents by its name in `escala.envs`."""
 
@@ -41,7 +46,8 @@ Act = Callable[[Any], int]
 
 @dataclass
 class Episode:
-    """An environment, its batch of one, and who plays. After `frames`: steps taken, sum of rewards, whether it came to its end."""
+    """An environment, its batch of one, and who plays. After `frames`: steps taken, sum of rewards, whether it came to
+    its end."""
 
     name: str
     batch: Any
@@ -90,7 +96,9 @@ class Episode:
         return f"{minutes // 1440} d {minutes // 60 % 24:02}:{minutes % 60:02}"
 
 
-def environment(name: str, workload: Any, platform: Any, settings: Mapping[str, Any], seed: int, policy: str | None) -> Episode:
+def environment(
+    name: str, workload: Any, platform: Any, settings: Mapping[str, Any], seed: int, policy: str | None
+) -> Episode:
     """An episode of an environment by name, played by a rule or by chance."""
     batch = _batch(name, workload, platform, settings)
     turn = _turn(batch)
@@ -101,9 +109,11 @@ def environment(name: str, workload: Any, platform: Any, settings: Mapping[str, 
     return _painted(Episode(name, batch, chosen, _rule(name, batch, chosen, seed), turn))
 
 
-def trained(folder: Path, workload: Any, platform: Any, settings: Mapping[str, Any], seed: int, policy: str | None) -> Episode:
-    """An episode played by the agent, or the team, in a folder. policy: of AGENT; without one as the other verbs play it: an agent as its
-    preset does better, a team by its greedy actions."""
+def trained(
+    folder: Path, workload: Any, platform: Any, settings: Mapping[str, Any], seed: int, policy: str | None
+) -> Episode:
+    """An episode played by the agent, or the team, in a folder. policy: of AGENT; without one as the other verbs play
+    it: an agent as its preset does better, a team by its greedy actions."""
     import numpy as np
 
     if policy is not None and policy not in AGENT:
@@ -114,13 +124,20 @@ def trained(folder: Path, workload: Any, platform: Any, settings: Mapping[str, A
         members = team.members(sampled=chosen == AGENT[0], seed=seed)
         batch = _batch(MULTI, workload, platform, {**team.options, **settings})
         return Episode(
-            MULTI, batch, f"team, {chosen}", lambda turn: int(members[int(batch.agent[0])](turn.observation, turn.mask)[0]), _turn(batch)
+            MULTI,
+            batch,
+            f"team, {chosen}",
+            lambda turn: int(members[int(batch.agent[0])](turn.observation, turn.mask)[0]),
+            _turn(batch),
         )
     agent = import_module("escala.agents").load_agent(folder)
     batch = _batch(agent.env_id, workload, platform, {**agent.env_options, **settings})
     shown, learnt = batch.observation_space.shape, tuple(agent.manifest["observation_shape"])
     if shown != learnt or int(batch.action_space.n) != int(agent.manifest["actions"]):
-        raise EscalaError(f"{folder}: the agent sees {learnt} numbers, the environment shows {shown}: use the platform of its training")
+        raise EscalaError(
+            f"{folder}: the agent sees {learnt} numbers, the environment shows {shown}: use the platform of its "
+            "training"
+        )
     chosen = policy or AGENT[0 if agent.sampled else 1]
     random = np.random.default_rng(seed) if chosen == AGENT[0] else None
     act: Act = lambda turn: int(agent.act(turn.observation, turn.mask, random)[0])  # noqa: E731
@@ -135,7 +152,9 @@ def kind_of(folder: Path) -> tuple[dict[str, Any], str]:
         manifest = None
     kind = manifest.get("kind") if isinstance(manifest, dict) else None
     if kind not in ("agent", "exported agent", *TEAMS):
-        raise EscalaError(f"{folder}: no trained agent here; give a folder that escala train wrote, or one of {', '.join(NAMES)}")
+        raise EscalaError(
+            f"{folder}: no trained agent here; give a folder that escala train wrote, or one of {', '.join(NAMES)}"
+        )
     with own(folder, kind, "save it again"):
         return manifest, MULTI if kind in TEAMS else str(manifest["env_id"])
 
@@ -156,7 +175,8 @@ def rules_of(name: str) -> list[str]:
 
 
 def _default(name: str, batch: Any) -> str:
-    """The plainest rule of an environment: off-reservation as `timeout:0` does, the others by the shortest or the first job."""
+    """The plainest rule of an environment: off-reservation as `timeout:0` does, the others by the shortest or the first
+    job."""
     if name == OFF_RESERVATION:
         return f"always:{int(batch.action_space.n) - 1 if batch.options.action == 'wake' else 0}"
     return "first-fit" if name == SCHEDULING else "sjf"
@@ -174,7 +194,9 @@ def _batch(name: str, workload: Any, platform: Any, settings: Mapping[str, Any])
         raise
     except (TypeError, ValueError) as error:
         told = ", ".join(f"{key}={value}" for key, value in settings.items()) or "none"
-        raise EscalaError(f"{name} does not take these settings ({told}), a value is of the wrong kind: {error}") from None
+        raise EscalaError(
+            f"{name} does not take these settings ({told}), a value is of the wrong kind: {error}"
+        ) from None
 
 
 def _turn(batch: Any) -> Any:

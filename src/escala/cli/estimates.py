@@ -13,8 +13,8 @@ Estimate = Annotated[
     typer.Option(
         "--estimate",
         metavar="WHAT",
-        help="how long jobs are expected to run: walltime (the request), runtime (what no machine knows), last2 (mean of the "
-        "user's last two runs), a column estimate_..., or model:DIR (escala predict)",
+        help="how long jobs are expected to run: walltime (the request), runtime (what no machine knows), last2 (mean "
+        "of the user's last two runs), a column estimate_..., or model:DIR (escala predict)",
         rich_help_panel="Rules",
     ),
 ]

@@ -16,13 +16,20 @@ from escala.writing import output_file
 
 
 def fetch(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="a log's name, or its beginning", show_default=False)] = None,
-    listed: Annotated[bool, typer.Option("--list", help="name the logs that are known")] = False,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="where to put it [NAME.swf.gz]", show_default=False)] = None,
-    mirror: Annotated[
-        str | None, typer.Option("--mirror", metavar="URL", help="another server with the archive's folders", show_default=False)
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="a log's name, or its beginning", show_default=False)
     ] = None,
-    sha256: Annotated[str | None, typer.Option("--sha256", metavar="HEX", help="refuse another file than this", show_default=False)] = None,
+    listed: Annotated[bool, typer.Option("--list", help="name the logs that are known")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="where to put it [NAME.swf.gz]", show_default=False)
+    ] = None,
+    mirror: Annotated[
+        str | None,
+        typer.Option("--mirror", metavar="URL", help="another server with the archive's folders", show_default=False),
+    ] = None,
+    sha256: Annotated[
+        str | None, typer.Option("--sha256", metavar="HEX", help="refuse another file than this", show_default=False)
+    ] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="allow a mirror without https")] = False,
     force: opt.Force = False,
     as_json: opt.Json = False,
@@ -35,12 +42,25 @@ def fetch(
 
     if listed:
         rows = [{"log": log.name, "machine": log.what, "address": log.address(mirror)} for log in archive.LOGS.values()]
-        emit(as_json, rows, rows_table([{"log": row["log"], "machine": row["machine"]} for row in rows]), f"From {archive.ARCHIVE}/")
+        emit(
+            as_json,
+            rows,
+            rows_table([{"log": row["log"], "machine": row["machine"]} for row in rows]),
+            f"From {archive.ARCHIVE}/",
+        )
         return
     if name is None:
-        raise EscalaError("name a log, such as escala workload fetch KTH-SP2-1996-2.1-cln; escala workload fetch --list names all")
+        raise EscalaError(
+            "name a log, such as escala workload fetch KTH-SP2-1996-2.1-cln; escala workload fetch --list names all"
+        )
     log = archive.find(name)
-    facts = {"log": log.name, "address": log.address(mirror), "citation": archive.CITATION, "terms": log.terms, "thanks": log.thanks}
+    facts = {
+        "log": log.name,
+        "address": log.address(mirror),
+        "citation": archive.CITATION,
+        "terms": log.terms,
+        "thanks": log.thanks,
+    }
     if not as_json:
         emit(False, facts, *(f"{what + ':':10} {text}" for what, text in facts.items()))
     target = out or Path(f"{log.name}.swf.gz")

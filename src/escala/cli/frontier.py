@@ -30,10 +30,14 @@ if TYPE_CHECKING:
 SCHEDULERS = "easy,saf,sjf-fit,easy:queue=sjf:guard=24h"
 SHUTDOWNS = "never,timeout:1800,timeout:300,timeout:0,hold:0.1:3600,hold:0.25:3600,hold:0.5:3600"
 
-
-Margin = Annotated[
-    float, typer.Option("--margin", min=0.0, max=10.0, metavar="X", help="policy.toml in --out: least energy with waits at most X longer")
-]
+WHO = "schedulers, what runs today first; policy:DIR and agent:DIR too"
+SWITCHING = "shutdown policies, what runs today first; agent:DIR too"
+PAST = "choose on this share of the log's time, such as 60%, judge on the rest"
+LEAST = "policy.toml in --out: least energy with waits at most X longer"
+Schedulers = Annotated[str, typer.Option("--schedulers", metavar="A,B,...", help=WHO)]
+Shutdowns = Annotated[str, typer.Option("--shutdowns", metavar="C,D,...", help=SWITCHING)]
+After = Annotated[str | None, typer.Option("--after", metavar="SHARE", help=PAST)]
+Margin = Annotated[float, typer.Option("--margin", min=0.0, max=10.0, metavar="X", help=LEAST)]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -47,16 +51,9 @@ def frontier(
     platform: opt.PlatformSpec,
     options: dict[str, Any],
     read: dict[str, Any],
-    schedulers: Annotated[
-        str, typer.Option("--schedulers", metavar="A,B,...", help="schedulers, what runs today first; policy:DIR and agent:DIR too")
-    ] = SCHEDULERS,
-    shutdowns: Annotated[
-        str, typer.Option("--shutdowns", metavar="C,D,...", help="shutdown policies, what runs today first; agent:DIR too")
-    ] = SHUTDOWNS,
-    after: Annotated[
-        str | None,
-        typer.Option("--after", metavar="SHARE", help="choose on this share of the log's time, such as 60%, judge on the rest"),
-    ] = None,
+    schedulers: Schedulers = SCHEDULERS,
+    shutdowns: Shutdowns = SHUTDOWNS,
+    after: After = None,
     margin: Margin = 0.0,
     jobs: Pairs = None,
     on: On = None,
@@ -88,7 +85,8 @@ def frontier(
             tell_unused(chosen, switching, options, log)
             pieces = pieces_of(folder, log, machine, [*chosen, *switching], shared, after=after, **options)
             share = begin(f"replaying {len(log)} jobs under {len(chosen) * len(switching)} pairs of policies")
-            run = partial(escala.frontier, log, machine, *found, after=after, margin=margin, keep=pieces, jobs=jobs, on=where, **options)
+            how = {"after": after, "margin": margin, "keep": pieces, "jobs": jobs, "on": where, **options}
+            run = partial(escala.frontier, log, machine, *found, **how)
             best = interruptible(lambda: run(progress=None if share is None else lambda _, done: share(done)))
             tell_found(pieces)
         document = best.as_dict() | read_of(log) | {"power": power_of(machine)}
@@ -97,7 +95,9 @@ def frontier(
         if folder is not None:
             (folder / "frontier.json").write_text(json.dumps(plain(document), indent=1) + "\n", encoding="utf-8")
             chosen_by = _write_policy(best, margin, log, machine, folder, out)
-            page.write_page(best, folder / PAGE, about, machine.power_line, price=price, carbon=carbon, currency=currency)
+            page.write_page(
+                best, folder / PAGE, about, machine.power_line, price=price, carbon=carbon, currency=currency
+            )
     emit(as_json, document, about, *shown(best), *filter(None, [chosen_by]), machine.power_line)
 
 
@@ -107,7 +107,13 @@ def _write_policy(best: Frontier, margin: float, log: Any, machine: Any, folder:
 
     from escala.tuning.folder import write_pair
 
-    about = {"escala": version("escala"), "name": log.name, "jobs": len(log), "sha256": log.digest(), "platform": machine.name}
+    about = {
+        "escala": version("escala"),
+        "name": log.name,
+        "jobs": len(log),
+        "sha256": log.digest(),
+        "platform": machine.name,
+    }
     why = write_pair(best, margin, about, folder)
     return f"Run it as --scheduler policy:{out} --shutdown policy:{out}." if not why else f"{why[0].upper()}{why[1:]}."
 

@@ -1,4 +1,5 @@
-"""Head-room of compared policies: the share of what is possible that each gains, beside the interval that the proved bound leaves."""
+"""Head-room of compared policies: the share of what is possible that each gains, beside the interval that the proved
+bound leaves."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ Objective = Annotated[
     typer.Option(
         "--headroom",
         metavar="OBJECTIVE",
-        help="also the share of what is possible (see escala bound) in slowdown, bounded-slowdown, wait, makespan or waste (energy)",
+        help="also the share of what is possible (see escala bound) in slowdown, bounded-slowdown, wait, makespan or "
+        "waste (energy)",
         show_default=False,
     ),
 ]
@@ -29,12 +31,14 @@ Stretch = Annotated[
     typer.Option(
         "--stretch",
         metavar="X",
-        help="--headroom waste: no job waits longer than X times its requested time, or than under the first policy [0.5]",
+        help="--headroom waste: no job waits longer than X times its requested time, or than under the first policy "
+        "[0.5]",
         show_default=False,
     ),
 ]
 Limit = Annotated[
-    float | None, typer.Option("--limit", metavar="SECONDS", help="--headroom: time to prove and to search [60]", show_default=False)
+    float | None,
+    typer.Option("--limit", metavar="SECONDS", help="--headroom: time to prove and to search [60]", show_default=False),
 ]
 
 
@@ -71,7 +75,9 @@ def check(wanted: Wanted, options: Mapping[str, Any]) -> None:
     if options["until_s"] is not None:
         raise EscalaError("--headroom needs whole runs: leave out --stop-at")
     if objective == WASTE and not options["start_off"]:
-        raise EscalaError("--headroom waste counts every switch: give --start-off, so that all nodes are off at the start")
+        raise EscalaError(
+            "--headroom waste counts every switch: give --start-off, so that all nodes are off at the start"
+        )
 
 
 def check_inputs(objective: str | None, log: Any, machine: Any) -> None:
@@ -86,20 +92,29 @@ def telling(begin: Begin) -> Callable[[Any], None]:
     """What says on the progress line what each step of a bound has proved."""
 
     def tell(step: Any) -> None:
-        begin(f"{step.name} done: at least {number(step.lower, 4)}, found {number(step.found, 4)} (in the solver's units)")
+        begin(
+            f"{step.name} done: at least {number(step.lower, 4)}, found {number(step.found, 4)} (in the solver's units)"
+        )
 
     return tell
 
 
 def measure(
-    wanted: Wanted, runs: Mapping[str, Any], log: Any, machine: Any, options: dict[str, Any], progress: Callable[[Any], None] | None = None
+    wanted: Wanted,
+    runs: Mapping[str, Any],
+    log: Any,
+    machine: Any,
+    options: dict[str, Any],
+    progress: Callable[[Any], None] | None = None,
 ) -> Any:
-    """Head-room of each policy against the first, as plain data; None where none is wanted. runs: policy -> Result of this log.
-    Ctrl-C keeps what was proved.
+    """Head-room of each policy against the first, as plain data; None where none is wanted. runs: policy -> Result of
+    this log. Ctrl-C keeps what was proved.
 
-    The truth lies between shares[policy] = (first - policy) / (first - best found), which is the share if nothing better than the best
-    found exists, and proved[policy], the same with the proved bound. None: nothing better than the first policy was found (is possible).
-    Waste: no schedule is searched for, so there are no shares of the best found; late: jobs that a policy starts past the limit.
+    The truth lies between shares[policy] = (first - policy) / (first - best found), which is the share if nothing
+    better than the best found exists, and proved[policy], the same with the proved bound. None: nothing better than the
+    first policy was found (is possible).
+    Waste: no schedule is searched for, so there are no shares of the best found; late: jobs that a policy starts past
+    the limit.
     """
     from escala.bounds.schedule_bound import METRIC, bound_of_runs
 
@@ -119,9 +134,11 @@ def measure(
         return {name: (first - value) / room if room > 1e-12 else None for name, value in values.items()}
 
     return {
-        "objective": objective, "metric": METRIC[objective], "status": best.status, "found": best.found, "found_by": best.found_by,
+        "objective": objective, "metric": METRIC[objective], "status": best.status, "found": best.found,
+        "found_by": best.found_by,
         "lower": best.lower, "values": values, "shares": shares(best.found), "proved": shares(best.lower),
-        "relaxations": list(best.relaxations), "cut": best.detail.cut, "interrupted": best.detail.interrupted, "knows": best.knows,
+        "relaxations": list(best.relaxations), "cut": best.detail.cut, "interrupted": best.detail.interrupted,
+        "knows": best.knows,
     }  # fmt: skip
 
 
@@ -133,7 +150,8 @@ def _of_waste(
     best = waste_bound.waste_of_runs(log, machine, runs, stretch=stretch, limit_s=limit_s, **options)
     first = next(iter(runs))
     return {
-        "objective": WASTE, "metric": "waste_j", "values": best.policies, "status": best.status, "found": best.found, "lower": best.lower,
+        "objective": WASTE, "metric": "waste_j", "values": best.policies, "status": best.status, "found": best.found,
+        "lower": best.lower,
         "proved": {name: best.headroom(name, first) for name in runs}, "late": best.late, "stretch": best.stretch,
         "relaxations": list(best.relaxations), "cut": best.detail.cut, "interrupted": best.detail.interrupted,
     }  # fmt: skip
@@ -146,18 +164,19 @@ def remark(measured: Mapping[str, Any]) -> str:
     least = "-" if lower is None else amount(metric, lower, down=True)
     if measured["objective"] == WASTE:
         return (
-            f"Head-room proved in waste: 0 is the first policy, 1 the proved bound ({least}; least of these policies: {told}). Perhaps no "
-            "schedule wastes as little as that, so of what is possible a policy gains at least this share (below 0: it loses at least "
-            f"this). Limit: no job waits longer than {measured['stretch']:g} x its requested time, or than under the first policy; a "
-            "policy with late jobs is no schedule within it and has no share."
+            f"Head-room proved in waste: 0 is the first policy, 1 the proved bound ({least}; least of these policies: "
+            f"{told}). Perhaps no schedule wastes as little as that, so of what is possible a policy gains at least "
+            f"this share (below 0: it loses at least this). Limit: no job waits longer than {measured['stretch']:g} x "
+            "its requested time, or than under the first policy; a policy with late jobs is no schedule within it and "
+            "has no share."
         )
     from escala.report import marks
 
     by = marks.shown(measured.get("found_by") or "search", measured.get("knows", {}))
     best = f"schedule found, that of {by}" if by != "search" else "schedule found"
     return (
-        f"Head-room in {measured['objective']}: 0 is the first policy, 1 the best {best} ({told}; proved: none below {least}, of which the "
-        "share is headroom proved). The truth lies between the two."
+        f"Head-room in {measured['objective']}: 0 is the first policy, 1 the best {best} ({told}; proved: none below "
+        f"{least}, of which the share is headroom proved). The truth lies between the two."
     )
 
 
@@ -198,11 +217,13 @@ def section(folder: Path) -> list[Any]:
     """The part of the page, where `escala compare --headroom` measured any."""
     import polars as pl
 
-    from escala.report.page import Section
+    from escala.report.parts import Section
 
     if (measured := saved(folder, "compare")) is None:
         return []
     found = columns(measured)
-    rows = [{"policy": name, **{column: values[name] for column, values in found.items()}} for name in measured["proved"]]
+    rows = [
+        {"policy": name, **{column: values[name] for column, values in found.items()}} for name in measured["proved"]
+    ]
     table = pl.DataFrame(rows, schema={"policy": pl.String, **dict.fromkeys(found, pl.Float64)})
     return [Section("Head-room", remark(measured), tables=[(table, left_out(measured))])]

@@ -1,7 +1,8 @@
 """Ctrl-C that works while compiled code runs.
 
-Python notices a signal only between two of its own instructions; a compiled loop of a minute is one instruction. Long compiled work
-therefore runs in a second thread (it releases the interpreter's lock), and the main thread only waits, ready to be interrupted.
+Python notices a signal only between two of its own instructions; a compiled loop of a minute is one instruction. Long
+compiled work therefore runs in a second thread (it releases the interpreter's lock), and the main thread only waits,
+ready to be interrupted.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ def _raise_terminated(*_: object) -> NoReturn:
 
 
 def ended(status: int, hint: str | None = None) -> str:
-    """The line of a process that was ended by a signal: what stands on the disk. hint: what its verb says of that; a whole output is said
-    before it."""
+    """The line of a process that was ended by a signal: what stands on the disk. hint: what its verb says of that; a
+    whole output is said before it."""
     return f"{WORDS[status]}; {left.whole() or hint or left.left()}"
 
 
 def work_is_over() -> None:
-    """From here on signals end the process as they end any other: what it had to do is done and told. One that was lost is not sent again:
-    it has been heard."""
+    """From here on signals end the process as they end any other: what it had to do is done and told. One that was lost
+    is not sent again: it has been heard."""
     _lost.clear()
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -62,8 +63,8 @@ _lost: list[BaseException] = []
 
 
 def _unraisable(told: sys.UnraisableHookArgs) -> None:
-    """Python prints and forgets what a signal raised inside a callback of a compiled library, such as a compiler's. It is noted here, and
-    sent again."""
+    """Python prints and forgets what a signal raised inside a callback of a compiled library, such as a compiler's. It
+    is noted here, and sent again."""
     error = told.exc_value
     if not isinstance(error, KeyboardInterrupt | Stopped):
         sys.__unraisablehook__(told)
@@ -84,8 +85,8 @@ def lost() -> BaseException | None:
 
 @contextmanager
 def keeping(hint: str | Callable[[], str | None]) -> Iterator[None]:
-    """Work that keeps what it has done when it is ended from outside (Ctrl-C, SIGTERM): `hint` says what is kept, and how to go on; None
-    where it kept nothing."""
+    """Work that keeps what it has done when it is ended from outside (Ctrl-C, SIGTERM): `hint` says what is kept, and
+    how to go on; None where it kept nothing."""
 
     def told() -> str | None:
         return hint if isinstance(hint, str) else hint()
@@ -116,7 +117,8 @@ def learnt(out: Path) -> str | None:
 def interruptible(work: Callable[[], T]) -> T:
     """Run `work` in a thread and return its result (or raise its error); KeyboardInterrupt reaches the caller at once.
 
-    The thread is left behind on an interrupt: it must only compute, and the caller must end the process (as `main` does).
+    The thread is left behind on an interrupt: it must only compute, and the caller must end the process (as `main`
+    does).
     """
     outcome: list[T] = []
     failure: list[BaseException] = []

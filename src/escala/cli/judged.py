@@ -16,8 +16,8 @@ CHANGES_OF = {"energy_j": "energy", "mean_wait_s": "wait"}
 
 
 def judged_table(judged: pl.DataFrame, more: Mapping[str, Mapping[str, str]] | None = None) -> list[Table | str]:
-    """One row per policy: the changes of energy and wait (of what there is) against the reference, with their intervals, and the mean of
-    every metric; under it the legend of clairvoyant policies, where there are any.
+    """One row per policy: the changes of energy and wait (of what there is) against the reference, with their
+    intervals, and the mean of every metric; under it the legend of clairvoyant policies, where there are any.
 
     judged: as `metrics.compare.episodes` gives it. more: further columns, name -> policy -> text.
     """
@@ -31,7 +31,10 @@ def judged_table(judged: pl.DataFrame, more: Mapping[str, Mapping[str, str]] | N
     added = {} if more is None else more
     rows = [
         {"policy": row["policy"]}
-        | {f"{word} against {marks.shown(reference, knows)}": interval(changes[metric, row["policy"]]) for word, metric in told.items()}
+        | {
+            f"{word} against {marks.shown(reference, knows)}": interval(changes[metric, row["policy"]])
+            for word, metric in told.items()
+        }
         | {name: texts[row["policy"]] for name, texts in added.items()}
         | row
         for row in means

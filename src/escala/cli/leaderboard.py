@@ -1,4 +1,5 @@
-"""The verbs under `leaderboard`: a policy judged on the logs of a suite as an entry, entries beside each other, an entry made again."""
+"""The verbs under `leaderboard`: a policy judged on the logs of a suite as an entry, entries beside each other, an
+entry made again."""
 
 from __future__ import annotations
 
@@ -19,9 +20,13 @@ PAGE = "index.html"
 UNLIKE = 1
 UNLIKE_SHOWN = 5
 Logs = Annotated[
-    Path | None, typer.Option("--logs", metavar="DIR", help="folder of the suite's log files [the current one]", show_default=False)
+    Path | None,
+    typer.Option("--logs", metavar="DIR", help="folder of the suite's log files [the current one]", show_default=False),
 ]
-On = Annotated[str, typer.Option("--on", metavar="ENGINE", help="local (a process for each core), local:N, ray, ray:HOST:PORT, slurm")]
+On = Annotated[
+    str,
+    typer.Option("--on", metavar="ENGINE", help="local (a process for each core), local:N, ray, ray:HOST:PORT, slurm"),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -44,26 +49,33 @@ def run(
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="folder of the entry; what is finished in it is kept")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="folder of the entry; what is finished in it is kept")
+    ],
     suite: Annotated[str, typer.Option("--suite", metavar="NAME", help="generated, real, or FILE.toml")] = "generated",
     shutdown: Annotated[
-        str, typer.Option("--shutdown", metavar="NAME", help="a shutdown policy, or agent:DIR, where the suite has watts")
+        str,
+        typer.Option("--shutdown", metavar="NAME", help="a shutdown policy, or agent:DIR, where the suite has watts"),
     ] = "never",
     name: Annotated[
-        str | None, typer.Option("--name", metavar="TEXT", help="what the entry is called [the policy's name]", show_default=False)
+        str | None,
+        typer.Option("--name", metavar="TEXT", help="what the entry is called [the policy's name]", show_default=False),
     ] = None,
     logs: Logs = None,
     on: On = "local",
     as_json: opt.Json = False,
 ) -> None:
-    """Judge a policy on every log of a suite: its later weeks beside easy, the promise, who pays. DIR/entry.json is the entry."""
+    """Judge a policy on every log of a suite: its later weeks beside easy, the promise, who pays. DIR/entry.json is the
+    entry."""
     from escala import leaderboard
     from escala.leaderboard.entry import FILE
     from escala.report.leaderboard import write_page
 
     kept = keeping(lambda: grown(out, f"what is finished is kept in {out}: the same command goes on"))
     with progress() as begin, kept:
-        entry = interruptible(lambda: leaderboard.enter(policy, out, suite, shutdown=shutdown, name=name, logs=logs, on=on, begin=begin))
+        entry = interruptible(
+            lambda: leaderboard.enter(policy, out, suite, shutdown=shutdown, name=name, logs=logs, on=on, begin=begin)
+        )
         begin("writing the page")
         found = leaderboard.standing([entry])
         write_page(found, out / PAGE)
@@ -71,9 +83,14 @@ def run(
 
 
 def show(
-    entries: Annotated[list[Path], typer.Argument(metavar="ENTRY...", help="files or folders that leaderboard run wrote")],
+    entries: Annotated[
+        list[Path], typer.Argument(metavar="ENTRY...", help="files or folders that leaderboard run wrote")
+    ],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="a page of all of them", show_default=False, rich_help_panel="Output")
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="a page of all of them", show_default=False, rich_help_panel="Output"
+        ),
     ] = None,
     as_json: opt.Json = False,
 ) -> None:
@@ -90,27 +107,36 @@ def show(
 def check(
     entry: Annotated[Path, typer.Argument(metavar="ENTRY", help="a file or folder that leaderboard run wrote")],
     policy: Annotated[
-        str | None, typer.Option("--policy", metavar="POLICY", help="where the policy lies here [as entered]", show_default=False)
+        str | None,
+        typer.Option("--policy", metavar="POLICY", help="where the policy lies here [as entered]", show_default=False),
     ] = None,
     shutdown: Annotated[
-        str | None, typer.Option("--shutdown", metavar="NAME", help="where the shutdown policy lies here [as entered]", show_default=False)
+        str | None,
+        typer.Option(
+            "--shutdown", metavar="NAME", help="where the shutdown policy lies here [as entered]", show_default=False
+        ),
     ] = None,
     logs: Logs = None,
     on: On = "local",
     as_json: opt.Json = False,
 ) -> None:
-    """Make an entry again, from nothing, and tell whether every figure and every file of the policy is the same. Exit status 1: not."""
+    """Make an entry again, from nothing, and tell whether every figure and every file of the policy is the same. Exit
+    status 1: not."""
     from importlib.metadata import version
 
     from escala import leaderboard
 
     told = leaderboard.read_entry(entry)
     with progress() as begin:
-        unlike = interruptible(lambda: leaderboard.check(told, policy=policy, shutdown=shutdown, logs=logs, on=on, begin=begin))
+        unlike = interruptible(
+            lambda: leaderboard.check(told, policy=policy, shutdown=shutdown, logs=logs, on=on, begin=begin)
+        )
     if not unlike:
         said = [f"{told.name}: the same on all {len(told.logs)} logs."]
     else:
-        versions = f" (made by Escala {told.escala}, this is {version('escala')})" if told.escala != version("escala") else ""
+        versions = (
+            f" (made by Escala {told.escala}, this is {version('escala')})" if told.escala != version("escala") else ""
+        )
         more = [f"... and {len(unlike) - UNLIKE_SHOWN} more"] if len(unlike) > UNLIKE_SHOWN else []
         said = [f"{told.name}: not the same{versions}:", *unlike[:UNLIKE_SHOWN], *more]
     emit(as_json, {"entry": told.name, "same": not unlike, "unlike": unlike}, *said)
@@ -133,7 +159,13 @@ def _document(found: Standing) -> dict[str, Any]:
         for row in found.rows
     ]
     best = None if found.best is None else found.best.entry.name
-    return {"suite": found.suite.name, "sha256": found.suite.digest, "objective": found.suite.objective, "best": best, "entries": rows}
+    return {
+        "suite": found.suite.name,
+        "sha256": found.suite.digest,
+        "objective": found.suite.objective,
+        "best": best,
+        "entries": rows,
+    }
 
 
 def _shown(found: Standing) -> list[Any]:

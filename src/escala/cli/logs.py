@@ -31,13 +31,23 @@ FORMATS = {".swf": "SWF", ".json": "Batsim JSON", ".parquet": "a table"}
 
 OutFile = Annotated[
     Path,
-    typer.Option("--out", metavar="FILE", help="NAME.swf or NAME.json (Batsim), with .gz packed, or NAME.parquet", show_default=False),
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="NAME.swf or NAME.json (Batsim), with .gz packed, or NAME.parquet",
+        show_default=False,
+    ),
 ]
 HashNames = Annotated[
     bool,
-    typer.Option("--hash-names", help="users, groups, accounts, job names and executables as hashes of theirs, by a key that is not kept"),
+    typer.Option(
+        "--hash-names",
+        help="users, groups, accounts, job names and executables as hashes of theirs, by a key that is not kept",
+    ),
 ]
-Speed = Annotated[float | None, typer.Option("--speed", metavar="FLOPS", help="NAME.json: flop/s of one core", show_default=False)]
+Speed = Annotated[
+    float | None, typer.Option("--speed", metavar="FLOPS", help="NAME.json: flop/s of one core", show_default=False)
+]
 
 
 class _ListsGenerators(Verb):
@@ -47,12 +57,16 @@ class _ListsGenerators(Verb):
         """The example, and the generators with their settings and defaults."""
         super().format_epilog(ctx, formatter)
         with formatter.section("Generators"):
-            formatter.write_dl([(name, f"{what}. Settings: {settings}") for name, (what, settings) in generator_lines().items()])
+            formatter.write_dl(
+                [(name, f"{what}. Settings: {settings}") for name, (what, settings) in generator_lines().items()]
+            )
 
 
 def add_to(app: typer.Typer) -> None:
     """Register the verbs under `workload`."""
-    group = typer.Typer(help="Describe, convert, generate and fetch job logs.", no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(
+        help="Describe, convert, generate and fetch job logs.", no_args_is_help=True, rich_markup_mode=None
+    )
     group.command()(opt.reading(describe))
     group.command()(opt.reading(convert))
     group.command(cls=_ListsGenerators)(generate)
@@ -81,7 +95,10 @@ def describe(
 def description_tables(description: Description, cleaning: Mapping[str, int]) -> list[Table]:
     """A description as tables: the figures, the days by group, the years, the distributions, and what was cleaned."""
     facts = list(itertools.takewhile(lambda row: not row[0].startswith("days in group"), description.rows()))
-    groups = [{"days by share of sequential submissions": group, "days": days} for group, days in description["day_groups"].items()]
+    groups = [
+        {"days by share of sequential submissions": group, "days": days}
+        for group, days in description["day_groups"].items()
+    ]
     years = [{"year": year, **shares} for year, shares in description["years"].items()]
     spread = [
         {"distribution": quantity(name).name, **{statistic: amount(name, value) for statistic, value in values.items()}}
@@ -106,15 +123,17 @@ def convert(
     workload: opt.Log,
     read: dict[str, Any],
     out: OutFile,
-    first: Annotated[int | None, typer.Option("--first", metavar="N", min=1, help="only the first N jobs", show_default=False)] = None,
+    first: Annotated[
+        int | None, typer.Option("--first", metavar="N", min=1, help="only the first N jobs", show_default=False)
+    ] = None,
     hash_names: HashNames = False,
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
     """Write a log, or its first jobs, in another format.
 
-    Batsim JSON counts work in flops: --speed turns it into times when it is read, and times into work when it is written. A table is
-    written piece by piece, but of Batsim JSON and Google's events, which are read whole.
+    Batsim JSON counts work in flops: --speed turns it into times when it is read, and times into work when it is
+    written. A table is written piece by piece, but of Batsim JSON and Google's events, which are read whole.
     """
     from escala.workload import to_parquet
     from escala.workload.read import detect
@@ -139,10 +158,14 @@ def convert(
 
 
 def generate(
-    generator: Annotated[str, typer.Argument(metavar="GENERATOR", help="grid5000, lublin, bernoulli, ...", show_default=False)],
+    generator: Annotated[
+        str, typer.Argument(metavar="GENERATOR", help="grid5000, lublin, bernoulli, ...", show_default=False)
+    ],
     settings: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME=VALUE]...", help="settings of the generator, such as cluster=orion", show_default=False),
+        typer.Argument(
+            metavar="[NAME=VALUE]...", help="settings of the generator, such as cluster=orion", show_default=False
+        ),
     ] = None,
     *,
     out: OutFile,

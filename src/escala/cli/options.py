@@ -10,13 +10,18 @@ from typing import Annotated, Any
 
 import typer
 
+from escala.cli.cleaning import Longest, MostCores, NoRequest, ZeroRuntime, _rules
 from escala.cli.estimates import Corrections, Estimate, OrderEstimate, spans
 from escala.cli.part import Account, Partition, Since, Until, User
 from escala.errors import EscalaError
 
 Log = Annotated[
     Path,
-    typer.Argument(metavar="WORKLOAD", help="job log: SWF, Batsim JSON, sacct text, CSV or Parquet, plain or gzipped", show_default=False),
+    typer.Argument(
+        metavar="WORKLOAD",
+        help="job log: SWF, Batsim JSON, sacct text, CSV or Parquet, plain or gzipped",
+        show_default=False,
+    ),
 ]
 PlatformSpec = Annotated[
     str,
@@ -36,23 +41,41 @@ Power = Annotated[
     typer.Option(
         "--power",
         metavar="PROFILE",
-        help="watts of a node: a preset (grid5000, taurus), computing=W,idle=W,..., or a YAML file [the platform's; none is assumed]",
+        help="watts of a node: a preset (grid5000, taurus), computing=W,idle=W,..., or a YAML file [the platform's; "
+        "none is assumed]",
         show_default=False,
     ),
 ]
 _OUT: Any = typer.Option(
-    "--out", metavar="DIR", help="folder for the output, written whole or not at all", show_default=False, rich_help_panel="Output"
+    "--out",
+    metavar="DIR",
+    help="folder for the output, written whole or not at all",
+    show_default=False,
+    rich_help_panel="Output",
 )
 Out = Annotated[Path | None, _OUT]
 OutNeeded = Annotated[Path, _OUT]
 Force = Annotated[
-    bool, typer.Option("--force", help="replace an output folder that holds other files; they are kept beside it", rich_help_panel="Output")
+    bool,
+    typer.Option(
+        "--force",
+        help="replace an output folder that holds other files; they are kept beside it",
+        rich_help_panel="Output",
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="print one JSON document instead of tables", rich_help_panel="Output")]
+Json = Annotated[
+    bool, typer.Option("--json", help="print one JSON document instead of tables", rich_help_panel="Output")
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="seed of everything random")]
 
 Rules = Annotated[
-    str, typer.Option("--rules", metavar="BUNDLE", help="escala, or batsched: the reference engine's conventions", rich_help_panel="Rules")
+    str,
+    typer.Option(
+        "--rules",
+        metavar="BUNDLE",
+        help="escala, or batsched: the reference engine's conventions",
+        rich_help_panel="Rules",
+    ),
 ]
 Head = Annotated[
     str,
@@ -66,11 +89,18 @@ Head = Annotated[
 Depth = Annotated[
     int | None,
     typer.Option(
-        "--depth", min=1, help="conservative: reservations for that many first jobs only", show_default=False, rich_help_panel="Rules"
+        "--depth",
+        min=1,
+        help="conservative: reservations for that many first jobs only",
+        show_default=False,
+        rich_help_panel="Rules",
     ),
 ]
 Rebuild = Annotated[
-    bool, typer.Option("--rebuild", help="conservative: plan all waiting jobs anew at each decision", rich_help_panel="Rules")
+    bool,
+    typer.Option(
+        "--rebuild", help="conservative: plan all waiting jobs anew at each decision", rich_help_panel="Rules"
+    ),
 ]
 PlanMargin = Annotated[
     float | None,
@@ -96,7 +126,10 @@ StartOff = Annotated[bool, typer.Option("--start-off", help="all nodes are off a
 Oversized = Annotated[
     str,
     typer.Option(
-        "--oversized", metavar="WHAT", help="jobs that can never fit: error, or drop (kept as REJECTED rows)", rich_help_panel="Rules"
+        "--oversized",
+        metavar="WHAT",
+        help="jobs that can never fit: error, or drop (kept as REJECTED rows)",
+        rich_help_panel="Rules",
     ),
 ]
 
@@ -123,7 +156,11 @@ Select = Annotated[
 Unit = Annotated[
     str | None,
     typer.Option(
-        "--unit", metavar="UNIT", help="CSV, Parquet: unit of the times: ms, s, min, h, d", show_default=False, rich_help_panel="Reading"
+        "--unit",
+        metavar="UNIT",
+        help="CSV, Parquet: unit of the times: ms, s, min, h, d",
+        show_default=False,
+        rich_help_panel="Reading",
     ),
 ]
 
@@ -179,55 +216,19 @@ Speed = Annotated[
     ),
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="refuse a log of which a job would be left out or changed", rich_help_panel="Reading")
-]
-NoRequest = Annotated[
-    str | None,
+    bool,
     typer.Option(
-        "--no-request",
-        metavar="runtime|drop|SECONDS",
-        help="a job that requests no time gets: runtime (no limit, policies see it), drop, or a limit in seconds [runtime]",
-        show_default=False,
-        rich_help_panel="Reading",
-    ),
-]
-ZeroRuntime = Annotated[
-    str | None,
-    typer.Option(
-        "--zero-runtime",
-        metavar="WHAT",
-        help="jobs that ran 0 s: a runtime in seconds, or drop [1]",
-        show_default=False,
-        rich_help_panel="Reading",
-    ),
-]
-Longest = Annotated[
-    float | None,
-    typer.Option(
-        "--longest",
-        metavar="SECONDS",
-        help="jobs that ran longer are absurd and left out [1e9]",
-        show_default=False,
-        rich_help_panel="Reading",
-    ),
-]
-MostCores = Annotated[
-    int | None,
-    typer.Option(
-        "--most-cores",
-        metavar="N",
-        min=1,
-        help="jobs of more cores are absurd and left out [2^31 - 1]",
-        show_default=False,
-        rich_help_panel="Reading",
+        "--strict", help="refuse a log of which a job would be left out or changed", rich_help_panel="Reading"
     ),
 ]
 
 Price = Annotated[
-    float | None, typer.Option("--price", min=0.0, metavar="X", help="price of a kWh: what a year would save", show_default=False)
+    float | None,
+    typer.Option("--price", min=0.0, metavar="X", help="price of a kWh: what a year would save", show_default=False),
 ]
 Carbon = Annotated[
-    float | None, typer.Option("--carbon", min=0.0, metavar="G", help="g CO2 of a kWh: what a year would save", show_default=False)
+    float | None,
+    typer.Option("--carbon", min=0.0, metavar="G", help="g CO2 of a kWh: what a year would save", show_default=False),
 ]
 Currency = Annotated[str, typer.Option("--currency", metavar="NAME", help="of --price, as EUR", show_default=False)]
 
@@ -296,31 +297,6 @@ def pairs(texts: list[str], option: str, example: str = "submit_s=subtime") -> d
     return found
 
 
-def _seconds_or(word: str, option: str, text: str) -> str | float:
-    """The word, or a number of seconds."""
-    if text == word:
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise EscalaError(f"{option} is {text!r}: give {word} or a number of seconds") from None
-
-
-def _rules(no_request: str | None, zero_runtime: str | None, longest: float | None, most_cores: int | None) -> Any:
-    """The rules of cleaning, None where no option speaks of them."""
-    given: dict[str, Any] = {}
-    if no_request is not None:
-        given["no_request"] = no_request if no_request == "runtime" else _seconds_or("drop", "--no-request", no_request)
-    if zero_runtime is not None:
-        given["zero_runtime_s"] = None if zero_runtime == "drop" else _seconds_or("drop", "--zero-runtime", zero_runtime)
-    given |= {name: value for name, value in (("longest_s", longest), ("most_cores", most_cores)) if value is not None}
-    if not given:
-        return None
-    from escala.workload import CleaningRules
-
-    return CleaningRules(**given)
-
-
 def reading_of(
     *,
     format: Format = None,
@@ -378,7 +354,9 @@ def added(verb: Callable[..., None], argument: str, source: Callable[..., dict[s
         made = source(**{name: given.pop(name) for name in added})
         verb(**given, **{argument: made})
 
-    kept = [entry.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, entry in own.parameters.items() if name != argument]
+    kept = [
+        entry.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, entry in own.parameters.items() if name != argument
+    ]
     wrapper.__signature__ = own.replace(parameters=[*kept, *added.values()])  # type: ignore[attr-defined]
     wrapper.__annotations__ = {entry.name: entry.annotation for entry in [*kept, *added.values()]} | {"return": None}
     del wrapper.__wrapped__

@@ -21,10 +21,17 @@ def add_to(app: typer.Typer) -> None:
 
 
 def report(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help=f"folders that {WRITERS} wrote", show_default=False)],
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help=f"folders that {WRITERS} wrote", show_default=False)
+    ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="the page to write [DIR/report.html; of several, report.html]", show_default=False),
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="the page to write [DIR/report.html; of several, report.html]",
+            show_default=False,
+        ),
     ] = None,
     price: opt.Price = None,
     carbon: opt.Carbon = None,
@@ -41,7 +48,10 @@ def report(
     target = out if out is not None else (alone.folder / PAGE if alone else Path(PAGE))
     operator: dict[str, Any] = {"price": price, "carbon": carbon, "currency": currency}
     runs = merged(parts)
-    with output_file(target, force=force or (alone is not None and out is None and own_page(target))) as page, progress() as begin:
+    with (
+        output_file(target, force=force or (alone is not None and out is None and own_page(target))) as page,
+        progress() as begin,
+    ):
         begin(f"writing {target}")
         write_report(page, _loaded(runs), title=_title(parts, len(runs)), **_content(parts), **operator)
     told = f"{len(runs)} run{'s' if len(runs) > 1 else ''}" if runs else ", ".join(part.kind for part in parts)
@@ -56,11 +66,16 @@ def _loaded(runs: dict[str, Path]) -> dict[str, Any]:
 
 def _title(parts: Sequence[Saved], runs: int) -> str:
     names = ", ".join(part.folder.resolve().name for part in parts)
-    return f"{names}: {runs} run{'s' if runs > 1 else ''}" if runs else f"{names} ({', '.join(dict.fromkeys(p.kind for p in parts))})"
+    return (
+        f"{names}: {runs} run{'s' if runs > 1 else ''}"
+        if runs
+        else f"{names} ({', '.join(dict.fromkeys(p.kind for p in parts))})"
+    )
 
 
 def _content(parts: Sequence[Saved]) -> dict[str, Any]:
-    """What is shown beside the runs. The comparison of one folder is the page's verdict; those of several are sections."""
+    """What is shown beside the runs. The comparison of one folder is the page's verdict; those of several are
+    sections."""
     from escala.report import Section, marks
     from escala.report.tables import overview_table
 
@@ -77,7 +92,9 @@ def _content(parts: Sequence[Saved]) -> dict[str, Any]:
         "comparison": judged[0][1] if len(judged) == 1 else None,
         "sections": [*(several if len(several) > 1 else []), *(section for part in parts for section in part.sections)],
         "days": [
-            days if len(several) < 2 else replace(days, title=f"{part.folder.name}: {days.title[:1].lower()}{days.title[1:]}")
+            days
+            if len(several) < 2
+            else replace(days, title=f"{part.folder.name}: {days.title[:1].lower()}{days.title[1:]}")
             for part in parts
             for days in part.days
         ],

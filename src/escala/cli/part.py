@@ -9,7 +9,9 @@ import typer
 
 def _option(name: str, metavar: str, what: str) -> Any:
     """One of them; `what` is taken."""
-    return typer.Option(f"--{name}", metavar=metavar, help=f"only jobs {what}", show_default=False, rich_help_panel="Part of the log")
+    return typer.Option(
+        f"--{name}", metavar=metavar, help=f"only jobs {what}", show_default=False, rich_help_panel="Part of the log"
+    )
 
 
 TIME = "2026-01-31, 2026-01-31T12:00 (UTC), or seconds on the log's clock"

@@ -11,14 +11,21 @@ from escala.cli.terminal import remark
 from escala.writing import Pieces
 
 
-def pieces_of(folder: Path | None, log: Any, machine: Any, policies: Sequence[str], shared: bool = False, **told: Any) -> Pieces:
-    """Pieces beside an output folder. policies: names that stand for what may change (trained agents); shared: see `Pieces`; told: the
-    other options."""
+def pieces_of(
+    folder: Path | None, log: Any, machine: Any, policies: Sequence[str], shared: bool = False, **told: Any
+) -> Pieces:
+    """Pieces beside an output folder. policies: names that stand for what may change (trained agents); shared: see
+    `Pieces`; told: the other options."""
     from escala.policies.files import identities
     from escala.policies.pairs import digest_of
     from escala.source import source_digest
 
-    about = {"source": source_digest(), "jobs": digest_of(log), "platform": machine.spec(), "identity": identities(policies)}
+    about = {
+        "source": source_digest(),
+        "jobs": digest_of(log),
+        "platform": machine.spec(),
+        "identity": identities(policies),
+    }
     about |= {"models": models_in(told)}
     return Pieces(folder, about | told, shared)
 

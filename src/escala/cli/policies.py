@@ -17,7 +17,10 @@ from escala.foresight import known_by_name
 POINTER = "All schedulers and shutdown policies, with one line each: escala policies"
 
 LETTERS = "r: requested time, s; n: cores; s: submission, s"
-QUEUE_EXAMPLE = "a queue in order: easy:queue=sjf:backfill=saf:guard=24h; SCORE is one of SCORES; TIME is 24h, 30m, 2d or 90 (seconds)"
+QUEUE_EXAMPLE = (
+    "a queue in order: easy:queue=sjf:backfill=saf:guard=24h; SCORE is one of SCORES; TIME is 24h, 30m, "
+    "2d or 90 (seconds)"
+)
 ROLLOUT_EXAMPLE = "rollout with options: rollout:128:objective=slowdown:base=hold-back:0+sjf-fit:horizon=60"
 
 OWN_LINES = {
@@ -32,8 +35,10 @@ OWN_LINES = {
     "easy+": "easy:estimate=last2, plans by the mean of the user's last two runs (Tsafrir et al. 2007)",
     "easy++": "easy-sjf:estimate=last2, which tries the others by the same prediction (Tsafrir et al. 2007)",
     "saf": "easy, the others tried by smallest area first (easy-saf)",
-    "slurm": "Slurm's event and backfill passes, by the settings of the platform's slurm.conf or site.toml (slurm:KEY=VALUE)",
-    "escala": "easy:queue=escala:guard=24h, a queue in the order of a score that was searched on several logs (docs: how-to/queue)",
+    "slurm": "Slurm's event and backfill passes, by the settings of the platform's slurm.conf or site.toml "
+    "(slurm:KEY=VALUE)",
+    "escala": "easy:queue=escala:guard=24h, a queue in the order of a score that was searched on several logs (docs: "
+    "how-to/queue)",
     "rollout": "look-ahead: what fits is tried on sampled futures (rollout:K, K of them, 32; behind it options, below)",
 }
 CHANGING = {
@@ -47,35 +52,47 @@ SHUTDOWNS = {
     "timeout:SECONDS+SPARE": "the same, but so many idle nodes are left on",
     "proportional:FRACTION": "idle nodes go off at once; left on are as many as this share of the busy ones",
     "off-reservation:NODES": "so many nodes are kept off",
-    "hold:FRACTION": "as timeout:0, and nodes are woken for a job once it has waited this share of its walltime, or an hour",
+    "hold:FRACTION": "as timeout:0, and nodes are woken for a job once it has waited this share of its walltime, or "
+    "an hour",
     "hold:FRACTION:if-busy": "the same, but a job is held only while some job runs",
-    "hold:FRACTION:SECONDS": "as hold:FRACTION, but no job is held longer than so many seconds (SECONDS uncapped: than that share)",
+    "hold:FRACTION:SECONDS": "as hold:FRACTION, but no job is held longer than so many seconds (SECONDS uncapped: "
+    "than that share)",
     "hold:FRACTION:if-busy:SECONDS": "both: held only while some job runs, and no longer than so many seconds",
-    "arrivals-known": "as timeout:0, but knows the jobs to come: leaves on what one will use before idling costs as much as switching",
-    "oracle": "knows actual runtimes: wakes nodes only for jobs that would wait long (oracle:SHARE of the walltime; 0.5)",
+    "arrivals-known": "as timeout:0, but knows the jobs to come: leaves on what one will use before idling costs as "
+    "much as switching",
+    "oracle": "knows actual runtimes: wakes nodes only for jobs that would wait long (oracle:SHARE of the walltime; "
+    "0.5)",
     "inertial": "the number of nodes kept off follows the backlog (Poquet 2017)",
     "random": "a number of nodes kept off, drawn by --seed each minute",
 }
 ESTIMATE = "With --estimate runtime every policy is clairvoyant: requested times are the real runtimes then."
-IN_NAMES = "Behind a scheduler's name: estimate=last2 (or walltime, runtime, a column, model:DIR), order_estimate= for the order alone"
+IN_NAMES = (
+    "Behind a scheduler's name: estimate=last2 (or walltime, runtime, a column, model:DIR), order_estimate= "
+    "for the order alone"
+)
 ROLLOUT_OPTIONS = {
-    "objective=NAME": "what it makes small: slowdown, bounded-slowdown or wait (that of escala bound there, else bounded-slowdown)",
-    "base=A+B+...": "what futures are simulated on by: hold-back, hold-back:M, and strict, greedy and easy schedulers of a fixed order",
+    "objective=NAME": "what it makes small: slowdown, bounded-slowdown or wait (that of escala bound there, else "
+    "bounded-slowdown)",
+    "base=A+B+...": "what futures are simulated on by: hold-back, hold-back:M, and strict, greedy and easy schedulers "
+    "of a fixed order",
     "horizon=N": "at most so many jobs come in a future (40)",
     "depth=N": "at most so many waiting jobs are looked at (100)",
     "choices=N": "at most so many kinds of job are tried at a decision (10)",
     "optimism=SHARE": "of several bases, 1 takes the best in each future, 0 the best in the mean (0)",
-    "every=SECONDS": "after a choice to wait, look again at the next multiple of this (after the mean time to the next event)",
+    "every=SECONDS": "after a choice to wait, look again at the next multiple of this (after the mean time to the "
+    "next event)",
 }
 """Options behind the name of rollout, as in rollout:128:objective=slowdown:base=hold-back:0+sjf-fit."""
 TRAINED = {
     "agent:DIR": "the trained agent in this folder (escala train)",
-    "shield:BASE[:KEY=VALUE...]:agent:DIR": "the same, overruled where a look-ahead by BASE (timeout:300, ...) finds it worse",
+    "shield:BASE[:KEY=VALUE...]:agent:DIR": "the same, overruled where a look-ahead by BASE (timeout:300, ...) finds "
+    "it worse",
 }
 IN_FOLDERS = {
     "policy:DIR": "the tuned policy in this folder (escala tune)",
     "agent:DIR": "the trained agent, or team, in this folder (escala train)",
-    "shield:BASE[:KEY=VALUE...]:agent:DIR": "the same, of escala/Scheduling-v0, overruled where a look-ahead by BASE finds a choice worse",
+    "shield:BASE[:KEY=VALUE...]:agent:DIR": "the same, of escala/Scheduling-v0, overruled where a look-ahead by BASE "
+    "finds a choice worse",
 }
 """Schedulers that stand in folders."""
 
@@ -140,9 +157,17 @@ def policies(as_json: opt.Json = False) -> None:
     shutdowns = [{"shutdown": name, "knows": knows[name], "what": what} for name, what in (SHUTDOWNS | TRAINED).items()]
     marked = [{"shutdown": marks.shown(row["shutdown"], knows), "what": row["what"]} for row in shutdowns]
     options = [{"option of rollout": name, "what": what} for name, what in ROLLOUT_OPTIONS.items()]
-    generators = [{"generator": name, "what": what, "settings": settings} for name, (what, settings) in generator_lines().items()]
+    generators = [
+        {"generator": name, "what": what, "settings": settings} for name, (what, settings) in generator_lines().items()
+    ]
     others = listed()
-    payload = {"schedulers": schedulers, "rollout": options, "shutdowns": shutdowns, "generators": generators, "plugins": others}
+    payload = {
+        "schedulers": schedulers,
+        "rollout": options,
+        "shutdowns": shutdowns,
+        "generators": generators,
+        "plugins": others,
+    }
     told: list[Any] = [rows_table(marked), *marks.lines(knows), ESTIMATE]
     orders = QUEUE_EXAMPLE.replace("SCORES", ", ".join((*FIXED, *CHANGING)))
     heads = (LETTERS, orders, IN_NAMES, ROLLOUT_EXAMPLE, "")

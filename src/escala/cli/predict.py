@@ -33,19 +33,26 @@ COLUMNS = {
 _PLATFORM: Any = get_args(opt.PlatformSpec)[1]
 PlatformOfReplay = Annotated[str | None, _PLATFORM]
 After = Annotated[
-    str, typer.Option("--after", metavar="SHARE", help="the model is fitted to this share of the log's time, judged on the rest")
+    str,
+    typer.Option(
+        "--after", metavar="SHARE", help="the model is fitted to this share of the log's time, judged on the rest"
+    ),
 ]
 By = Annotated[
     str | None,
     typer.Option(
         "--by",
         metavar="A,B,...",
-        help="columns that the model may go by: user, group, account, queue, partition, qos, executable, job_name [all that the log has]",
+        help="columns that the model may go by: user, group, account, queue, partition, qos, executable, job_name "
+        "[all that the log has]",
         show_default=False,
     ),
 ]
 Scheduler = Annotated[
-    str, typer.Option("--scheduler", metavar="NAME", help="under which the log is replayed: what has ended when a job is submitted")
+    str,
+    typer.Option(
+        "--scheduler", metavar="NAME", help="under which the log is replayed: what has ended when a job is submitted"
+    ),
 ]
 
 
@@ -69,8 +76,8 @@ def predict(
 ) -> None:
     """Fit a model of run times to a log's past, and judge it on its later jobs, beside requests and last2.
 
-    --estimate model:DIR, and --order-estimate, then plan and order by it. What it sees of a job is known when it is submitted. Without
-    --platform the replay, which says what had ended then, is on one pool of the log's cores.
+    --estimate model:DIR, and --order-estimate, then plan and order by it. What it sees of a job is known when it is
+    submitted. Without --platform the replay, which says what had ended then, is on one pool of the log's cores.
     """
     import escala
     from escala.fitting.predict import check_asked
@@ -87,7 +94,9 @@ def predict(
             chosen = policies([scheduler], [], options["seed"])[0][0]
             log = read_log(workload, read, machine)
             if machine is None and log.max_cores is None:
-                raise EscalaError(f"{workload}: does not tell the cores of its machine: name one (--platform NODESxCORES)")
+                raise EscalaError(
+                    f"{workload}: does not tell the cores of its machine: name one (--platform NODESxCORES)"
+                )
             machine = machine or escala.read_platform(f"1x{log.max_cores}")
             pieces = pieces_of(folder, log, machine, [scheduler], after=after, by=columns, **options)
             how = {"after": after, "by": columns, "scheduler": chosen, "begin": begin, "pieces": pieces}
@@ -103,14 +112,25 @@ def shown(predicted: Predicted, out: Path) -> list[Any]:
     from escala.prediction.features import FEATURES
 
     last = predicted.model.stages[-1]
-    rows = [{"expected by": name, **{COLUMNS[key]: value for key, value in found.items()}} for name, found in predicted.accuracy.items()]
+    rows = [
+        {"expected by": name, **{COLUMNS[key]: value for key, value in found.items()}}
+        for name, found in predicted.accuracy.items()
+    ]
     told: list[Any] = [f"Fitted to {last.jobs:,} jobs that had ended. On the later jobs:", rows_table(rows)]
-    for what, table in (("the cores of a job", predicted.by_size), ("how many jobs its user has in the past", predicted.by_past)):
+    for what, table in (
+        ("the cores of a job", predicted.by_size),
+        ("how many jobs its user has in the past", predicted.by_past),
+    ):
         if table:
             told += [f"Mean absolute error by {what}:", rows_table(table)]
     if predicted.users is not None:
-        users, request, last2 = (predicted.users[name] for name in ("users", "nearer_than_request", "nearer_than_last2"))
-        told.append(f"Nearer than the request to {request:.0%} of {users:.0f} users with enough later jobs, than last2 to {last2:.0%}.")
+        users, request, last2 = (
+            predicted.users[name] for name in ("users", "nearer_than_request", "nearer_than_last2")
+        )
+        told.append(
+            f"Nearer than the request to {request:.0%} of {users:.0f} users with enough later jobs, than last2 to "
+            f"{last2:.0%}."
+        )
     gains = [{"goes by": name, "share": share, "which is": FEATURES[name][2]} for name, share in predicted.gain.items()]
     told += ["What the trees explain, by feature:", rows_table(gains[:MOST_FEATURES])]
     return [*told, f"Plan by it with --estimate model:{out}, or order by it alone with --order-estimate model:{out}"]

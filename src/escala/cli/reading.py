@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from escala.workload.to_parquet import Converted
 
 
-def read_log(path: Path, read: dict[str, Any], machine: Platform | None = None, *, needs_times: bool = True) -> Workload:
-    """The log, with a remark for each rule of cleaning that touched a job, and one for what it has and no replay looks at.
+def read_log(
+    path: Path, read: dict[str, Any], machine: Platform | None = None, *, needs_times: bool = True
+) -> Workload:
+    """The log, with a remark for each rule of cleaning that touched a job, and one for what it has and no replay looks
+    at.
 
-    read: options of `read_workload`. machine: its speed turns work in flops into times, where `read` gives no other speed. needs_times:
-    refuse a log that still gives work in flops.
+    read: options of `read_workload`. machine: its speed turns work in flops into times, where `read` gives no other
+    speed. needs_times: refuse a log that still gives work in flops.
     """
     import escala
     from escala.workload.read import detect
@@ -32,7 +35,9 @@ def read_log(path: Path, read: dict[str, Any], machine: Platform | None = None, 
     tell_read(path, log, how)
     if needs_times and log.needs_speed():
         where = "" if machine is None else f" (platform {machine.name!r} has no speed that all cores share)"
-        raise EscalaError(f"{path}: gives work in flops and no run times{where}: give the flop/s of a core, such as --speed 1e9")
+        raise EscalaError(
+            f"{path}: gives work in flops and no run times{where}: give the flop/s of a core, such as --speed 1e9"
+        )
     return log
 
 
@@ -48,7 +53,8 @@ def tell_read(path: Path, log: Workload | Converted, read: dict[str, Any]) -> No
 
 
 def with_shapes(read: dict[str, Any], schedulers: Iterable[str]) -> dict[str, Any]:
-    """The options of reading; where Slurm's rules are among the schedulers, so that jobs ask for nodes, memory and GPUs as they did."""
+    """The options of reading; where Slurm's rules are among the schedulers, so that jobs ask for nodes, memory and GPUs
+    as they did."""
     from escala.slurm.named import is_slurm
 
     return {**read, "shapes": True} if any(is_slurm(name) for name in schedulers) else read

@@ -13,7 +13,8 @@ LOST = "lost_s"
 
 
 def shown_waits(waits: Mapping[str, Mapping[str, Any] | None], sentence: bool = True) -> list[RenderableType]:
-    """Tables of both waits and, if asked for, the sentence on whether a replay resembles the log; nothing where the log recorded none.
+    """Tables of both waits and, if asked for, the sentence on whether a replay resembles the log; nothing where the log
+    recorded none.
     waits: policy -> `metrics.recorded.recorded_waits`."""
     from escala.report import recorded
 
@@ -32,7 +33,8 @@ def shown_waits(waits: Mapping[str, Mapping[str, Any] | None], sentence: bool = 
 
 
 def lost_runs(results: Mapping[str, Any]) -> list[str]:
-    """A sentence on each run in which jobs lost their nodes: no figure counts what ran there. results: policy -> `Result`."""
+    """A sentence on each run in which jobs lost their nodes: no figure counts what ran there. results: policy ->
+    `Result`."""
     found = []
     for name, result in results.items():
         if LOST not in result.jobs.columns:

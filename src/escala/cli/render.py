@@ -29,7 +29,9 @@ class _ListsOptions(Verb):
         super().format_epilog(ctx, formatter)
         for name in NAMES:
             with formatter.section(f"Options of {name}"):
-                formatter.write_dl([(option, f"{about} [{allowed}]") for option, about, allowed in option_lines(name)], col_max=24)
+                formatter.write_dl(
+                    [(option, f"{about} [{allowed}]") for option, about, allowed in option_lines(name)], col_max=24
+                )
 
 
 def add_to(app: typer.Typer) -> None:
@@ -47,18 +49,26 @@ def _completed(incomplete: str) -> list[str]:
 What = Annotated[
     str,
     typer.Argument(
-        metavar="ENV|DIR", help=f"{', '.join(NAMES)}, or the folder of a trained agent", autocompletion=_completed, show_default=False
+        metavar="ENV|DIR",
+        help=f"{', '.join(NAMES)}, or the folder of a trained agent",
+        autocompletion=_completed,
+        show_default=False,
     ),
 ]
 Settings = Annotated[
-    list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="options of the environment, such as load=0.9", show_default=False)
+    list[str] | None,
+    typer.Argument(metavar="[NAME=VALUE]...", help="options of the environment, such as load=0.9", show_default=False),
 ]
-Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="episode.gif, or .mp4 with ffmpeg", show_default=False)]
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="episode.gif, or .mp4 with ffmpeg", show_default=False)
+]
 Log = Annotated[
-    Path | None, typer.Option("--workload", metavar="FILE", help="job log, where the environment plays one", show_default=False)
+    Path | None,
+    typer.Option("--workload", metavar="FILE", help="job log, where the environment plays one", show_default=False),
 ]
 PlatformSpec = Annotated[
-    str | None, typer.Option("--platform", metavar="SPEC", help="its machine [an agent's: of its training]", show_default=False)
+    str | None,
+    typer.Option("--platform", metavar="SPEC", help="its machine [an agent's: of its training]", show_default=False),
 ]
 Policy = Annotated[
     str | None,
@@ -69,7 +79,10 @@ Policy = Annotated[
         show_default=False,
     ),
 ]
-Number = Annotated[int | None, typer.Option("--episode", min=0, metavar="K", help="day or job list K [drawn by seed]", show_default=False)]
+Number = Annotated[
+    int | None,
+    typer.Option("--episode", min=0, metavar="K", help="day or job list K [drawn by seed]", show_default=False),
+]
 
 
 def render(
@@ -93,8 +106,9 @@ def render(
 ) -> None:
     """Show an episode: as an animated GIF, as an MP4, or in a window.
 
-    Who plays without training: random everywhere; rules such as sjf, packer or tetris in escala/Slots-v0 and multi.slots; first-fit in
-    escala/Scheduling-v0; always:ACTION in escala/OffReservation-v0. An agent plays what it was trained in.
+    Who plays without training: random everywhere; rules such as sjf, packer or tetris in escala/Slots-v0 and
+    multi.slots; first-fit in escala/Scheduling-v0; always:ACTION in escala/OffReservation-v0. An agent plays what it
+    was trained in.
     """
     from escala.report import animation
 
@@ -119,7 +133,12 @@ def render(
 
 
 def _tell(as_json: bool, shown: Episode, out: Path | None, seed: int) -> None:
-    facts: dict[str, Any] = {"file": None if out is None else str(out), "environment": shown.name, "policy": shown.policy, "seed": seed}
+    facts: dict[str, Any] = {
+        "file": None if out is None else str(out),
+        "environment": shown.name,
+        "policy": shown.policy,
+        "seed": seed,
+    }
     facts |= {"steps": shown.steps, "return": shown.total, "ended": shown.ended}
     end = "to its end" if shown.ended else "cut there (--steps)"
     emit(as_json, facts, f"{out or shown.name}: {shown.policy}, {shown.steps:,} steps, {end}, return {shown.total:.4g}")
@@ -144,7 +163,9 @@ def _player(what: str) -> tuple[Callable[..., Episode], str]:
     if folder.is_dir():
         name = kind_of(folder)[1]
         return (lambda *given: trained(folder, *given)), name
-    near = [name for name in NAMES if what.lower() in name.lower()][:1] or get_close_matches(what, NAMES, n=1, cutoff=0.4)
+    near = [name for name in NAMES if what.lower() in name.lower()][:1] or get_close_matches(
+        what, NAMES, n=1, cutoff=0.4
+    )
     hint = f"did you mean {near[0]}? " if near else ""
     raise EscalaError(f"{what!r} is no environment and no folder of a trained agent; {hint}known: {', '.join(NAMES)}")
 
@@ -166,7 +187,9 @@ def _check_needs(name: str, workload: Path | None, machine: Any) -> None:
     if name in NEEDS_LOG and lacking:
         raise EscalaError(f"{name} plays the days of a log: give {' and '.join(lacking)}")
     if name == MULTI and workload is not None:
-        raise EscalaError(f"{name} draws its own job lists: leave --workload out, and give settings such as agents=3 load=0.9")
+        raise EscalaError(
+            f"{name} draws its own job lists: leave --workload out, and give settings such as agents=3 load=0.9"
+        )
 
 
 def _settings(texts: list[str]) -> dict[str, Any]:

@@ -46,21 +46,34 @@ SHOWN = (
 """The metrics shown on the terminal, of all those in summary.json."""
 Scheduler = Annotated[
     str,
-    typer.Option("--scheduler", metavar="NAME", help="fcfs, sjf, easy, saf, rollout[:K][:KEY=VALUE...], ..., policy:DIR or agent:DIR"),
+    typer.Option(
+        "--scheduler",
+        metavar="NAME",
+        help="fcfs, sjf, easy, saf, rollout[:K][:KEY=VALUE...], ..., policy:DIR or agent:DIR",
+    ),
 ]
 Shutdown = Annotated[
-    str, typer.Option("--shutdown", metavar="NAME", help="never, timeout:SECONDS, hold:FRACTION, oracle, ..., or agent:DIR")
+    str,
+    typer.Option("--shutdown", metavar="NAME", help="never, timeout:SECONDS, hold:FRACTION, oracle, ..., or agent:DIR"),
 ]
 Export = Annotated[
-    str | None, typer.Option("--export", metavar="FORMAT", help="write the run in another format too: batsim", show_default=False)
+    str | None,
+    typer.Option("--export", metavar="FORMAT", help="write the run in another format too: batsim", show_default=False),
 ]
-Schedulers = Annotated[str, typer.Option("--schedulers", metavar="A,B,...", help="schedulers to compare, by the names of escala simulate")]
+Schedulers = Annotated[
+    str, typer.Option("--schedulers", metavar="A,B,...", help="schedulers to compare, by the names of escala simulate")
+]
 Shutdowns = Annotated[str, typer.Option("--shutdowns", metavar="C,D,...", help="shutdown policies to compare")]
-Pairs = Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="pairs to run side by side; by default one a core")]
+Pairs = Annotated[
+    int | None, typer.Option("--jobs", metavar="N", min=1, help="pairs to run side by side; by default one a core")
+]
 On = Annotated[
     str | None,
     typer.Option(
-        "--on", metavar="ENGINE", help="where: local:N (as --jobs N), ray, ray:HOST:PORT, slurm[:KEY=VALUE...]", show_default=False
+        "--on",
+        metavar="ENGINE",
+        help="where: local:N (as --jobs N), ray, ray:HOST:PORT, slurm[:KEY=VALUE...]",
+        show_default=False,
     ),
 ]
 
@@ -95,9 +108,8 @@ def simulate(
 
     _check_export(export, out)
     if stream:
-        return streamed.run(
-            workload, (platform, power), (scheduler, shutdown), options, read, export=export, out=out, force=force, as_json=as_json
-        )
+        how: dict[str, Any] = {"export": export, "out": out, "force": force, "as_json": as_json}
+        return streamed.run(workload, (platform, power), (scheduler, shutdown), options, read, **how)
     with output_folder(out, "simulate", force=force) as folder:
         with progress() as begin:
             begin(f"reading {workload}")
@@ -108,7 +120,9 @@ def simulate(
             log = read_log(workload, with_shapes(read, [scheduler]), machine)
             tell_unused([scheduler], [shutdown], options, log)
             share = begin(f"replaying {len(log)} jobs under {scheduler} + {shutdown}")
-            result = interruptible(lambda: escala.simulate(log, machine, pair[0][0], pair[1][0], progress=share, **options))
+            result = interruptible(
+                lambda: escala.simulate(log, machine, pair[0][0], pair[1][0], progress=share, **options)
+            )
         if folder is not None:
             result.save(folder)
             if export is not None:
@@ -117,7 +131,8 @@ def simulate(
     waits, knows = recorded_waits(result.jobs), {f"{scheduler} + {shutdown}": result.knows}
     name = marks.shown(f"{scheduler} + {shutdown}", knows)
     title, shown = f"{log.name} on {machine.name}: {name}", measured({"": summary}, SHOWN)
-    told = {**summary, "knows": result.knows, **read_of(log), "power": power_of(machine), "recorded_waits": waits, **counts_of(result)}
+    told = {**summary, "knows": result.knows, **read_of(log), "power": power_of(machine)}
+    told |= {"recorded_waits": waits, **counts_of(result)}
     figures = metrics_table({metric: summary[metric] for metric in shown})
     remarks = (*overruled({"": result}), *shown_waits({name: waits}), *lost_runs({name: result}))
     emit(as_json, told, title, figures, *marks.lines(knows), machine.power_line, *remarks)
@@ -173,9 +188,9 @@ def compare(
             tell_unused(*names, options, log)
             room.check_inputs(headroom, log, machine)
             share = begin(f"replaying {len(log)} jobs under {total} pairs of policies")
-            told = None if share is None else lambda _, done: share(done)
-            run = partial(escala.compare, log, machine, schedulers=found[0], shutdowns=found[1], keep=kept, jobs=jobs, on=where, **options)
-            comparison = interruptible(lambda: run(progress=told))
+            how = {"keep": kept, "jobs": jobs, "on": where, **options}
+            run = partial(escala.compare, log, machine, schedulers=found[0], shutdowns=found[1], **how)
+            comparison = interruptible(lambda: run(progress=None if share is None else lambda _, done: share(done)))
             if kept is not None and kept.found:
                 remark(f"{len(kept.found)} of {total} runs were kept from an interrupted comparison")
         table = comparison.table(cut=options["until_s"] is not None)
@@ -183,7 +198,8 @@ def compare(
             if headroom is not None:
                 begin("bounding what is possible")
             measured = room.measure(wanted, comparison.results, log, machine, options, room.telling(begin))
-        table = table.with_columns(Series(name, list(values.values()), dtype=Float64) for name, values in room.columns(measured).items())
+        more = room.columns(measured)
+        table = table.with_columns(Series(name, list(of.values()), dtype=Float64) for name, of in more.items())
         if folder is not None:
             save_runs(comparison.results, table, folder)
             if measured is not None:
@@ -206,14 +222,18 @@ def _tell(comparison: Any, table: Any, log: Any, machine: Any, measured: Any, as
         told = [{**row, "headroom_of": room.told(measured, row["policy"])} for row in told]
         remarks += [room.remark(measured), room.left_out(measured)]
     title = f"{log.name} on {machine.name}: {len(log):,} jobs"
-    shown = [*overruled(results), *shown_waits({marks.shown(name, comparison.knows): found for name, found in waits.items()})]
+    shown = [
+        *overruled(results),
+        *shown_waits({marks.shown(name, comparison.knows): found for name, found in waits.items()}),
+    ]
     emit(as_json, told, title, *compared(comparison, table), machine.power_line, *shown, *remarks)
     if measured is not None and measured["interrupted"]:
         raise Stopped("interrupted: the head-room told is of what was proved until then", INTERRUPTED)
 
 
 def compared(comparison: Any, table: Any) -> list[Any]:
-    """The table of a comparison for the terminal: without changes and counts, clairvoyant policies marked, with the legend under it."""
+    """The table of a comparison for the terminal: without changes and counts, clairvoyant policies marked, with the
+    legend under it."""
     from escala.metrics import compare as comparing
     from escala.report import marks
 
@@ -250,8 +270,8 @@ def power_of(machine: Any) -> dict[str, Any] | None:
 
 
 def policies(schedulers: list[str], shutdowns: list[str], seed: int = 0) -> tuple[list[Any], list[Any]]:
-    """The policies of these names, so that a wrong one is refused before a long log is read; those in folders of trained agents are
-    loaded. seed: of what these draw."""
+    """The policies of these names, so that a wrong one is refused before a long log is read; those in folders of
+    trained agents are loaded. seed: of what these draw."""
     from escala.options import Options, with_options
     from escala.policies.named import made
     from escala.registry import is_trained

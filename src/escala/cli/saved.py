@@ -1,4 +1,5 @@
-"""What verbs left in folders, as the parts of a page: runs, what was found over episodes, trained agents, and studies."""
+"""What verbs left in folders, as the parts of a page: runs, what was found over episodes, trained agents, and
+studies."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ WRITERS = "simulate, compare, train, evaluate or study run"
 
 @dataclass(frozen=True)
 class Saved:
-    """What lies in a folder. runs: name -> folder of a saved Result. comparison: `metrics.compare.episodes`. sections, training, days: of
-    the page, see `report.page`. notes: paragraphs under its title.
+    """What lies in a folder. runs: name -> folder of a saved Result. comparison: `metrics.compare.episodes`. sections,
+    training, days: of the page, see `report.page`. notes: paragraphs under its title.
     """
 
     folder: Path
@@ -47,7 +48,9 @@ def read_saved(folder: Path) -> Saved:
     if (folder / "jobs.parquet").exists():
         names = [manifest.get(part) for part in ("scheduler", "shutdown")]
         if not all(isinstance(name, str) for name in names):
-            raise EscalaError(f"{folder}: not a whole run (manifest.json names no scheduler or no shutdown policy); write it again")
+            raise EscalaError(
+                f"{folder}: not a whole run (manifest.json names no scheduler or no shutdown policy); write it again"
+            )
         return Saved(folder, "run", {" + ".join(map(str, names)): folder})
     reader = _READERS.get(kind)
     if reader is not None:
@@ -90,8 +93,8 @@ def _comparison(folder: Path, manifest: dict[str, Any]) -> Saved:
 
 def _evaluation(folder: Path, manifest: dict[str, Any]) -> Saved:
     told = (
-        f"{manifest['agent']} on {manifest['days']} days of {manifest['workload']}, after the first {manifest['after']}; each day is "
-        "played by itself, and policies are paired by day."
+        f"{manifest['agent']} on {manifest['days']} days of {manifest['workload']}, after the first "
+        f"{manifest['after']}; each day is played by itself, and policies are paired by day."
     )
     machine = Platform.from_spec(manifest["platform"]) if "platform" in manifest else None
     power = "" if machine is None else machine.power_line
@@ -99,10 +102,13 @@ def _evaluation(folder: Path, manifest: dict[str, Any]) -> Saved:
     old = (
         ""
         if days or machine is not None
-        else "It was written before evaluations kept the energy by state, so it has no part for operators: evaluate again."
+        else "It was written before evaluations kept the energy by state, so it has no part for operators: evaluate "
+        "again."
     )
     notes = [told, *([power] if power and not days else []), *([old] if old else [])]
-    return Saved(folder, "evaluation", comparison=_judged(folder), sections=day_headroom.section(folder), days=days, notes=notes)
+    return Saved(
+        folder, "evaluation", comparison=_judged(folder), sections=day_headroom.section(folder), days=days, notes=notes
+    )
 
 
 def _days(folder: Path, cut: bool, power: str) -> list[Any]:
@@ -132,22 +138,33 @@ def _agent(folder: Path, manifest: dict[str, Any]) -> Saved:
     from escala.report import Section
     from escala.report.training import training_of, training_table
 
-    return Saved(folder, "agent", sections=[Section("The agent", tables=[training_table(manifest)])], training=training_of(folder))
+    return Saved(
+        folder,
+        "agent",
+        sections=[Section("The agent", tables=[training_table(manifest)])],
+        training=training_of(folder),
+    )
 
 
 def _study(folder: Path, manifest: dict[str, Any]) -> Saved:
     from escala.report.study_page import sections_of
 
     claims = read_json(folder / "claims.json")
-    if any("reproduces" not in claim for claim in claims):  # one verdict, `holds`, for the paper's figure and our own aim
+    # one verdict, `holds`, for the paper's figure and our own aim
+    if any("reproduces" not in claim for claim in claims):
         raise EscalaError(
-            f"{folder}: claims.json is of an earlier version of Escala, with one verdict where there are two now; claims.md beside it "
-            "can still be read, and `escala study run` into another folder makes a new one"
+            f"{folder}: claims.json is of an earlier version of Escala, with one verdict where there are two now; "
+            "claims.md beside it can still be read, and `escala study run` into another folder makes a new one"
         )
     lines = (folder / "claims.md").read_text(encoding="utf-8").splitlines()
     about = [line for line in lines[1:] if line.strip()][:1]
     notes = [line.replace("*", "") for line in about if not line.startswith("|")]  # a page has no Markdown
-    return Saved(folder, "study", sections=[*_paper(folder, manifest), *sections_of(folder, claims, manifest["missing"])], notes=notes)
+    return Saved(
+        folder,
+        "study",
+        sections=[*_paper(folder, manifest), *sections_of(folder, claims, manifest["missing"])],
+        notes=notes,
+    )
 
 
 def _paper(folder: Path, manifest: dict[str, Any]) -> list[Any]:

@@ -23,7 +23,9 @@ Generations = Annotated[
 ]
 Population = Annotated[
     int | None,
-    typer.Option("--population", min=4, metavar="N", help="search: candidates in each generation [20]", show_default=False),
+    typer.Option(
+        "--population", min=4, metavar="N", help="search: candidates in each generation [20]", show_default=False
+    ),
 ]
 Worth = Annotated[
     float | None,
@@ -37,8 +39,11 @@ Worth = Annotated[
 ]
 
 
-def check(algorithm: str | None, environment: str, by_gradient: Mapping[str, Any], by_search: Mapping[str, Any]) -> None:
-    """Refuse, before anything is read, an environment that is not searched and options of the other way to learn (None: not given)."""
+def check(
+    algorithm: str | None, environment: str, by_gradient: Mapping[str, Any], by_search: Mapping[str, Any]
+) -> None:
+    """Refuse, before anything is read, an environment that is not searched and options of the other way to learn (None:
+    not given)."""
     if algorithm is not None and algorithm not in ALGORITHMS:
         raise EscalaError(f"unknown algorithm {algorithm!r}: use one of {', '.join(ALGORITHMS)}")
     if algorithm != SEARCH:
@@ -48,17 +53,20 @@ def check(algorithm: str | None, environment: str, by_gradient: Mapping[str, Any
         return
     if environment != ENVIRONMENT:
         raise EscalaError(
-            f"--algorithm {SEARCH} is for {ENVIRONMENT}; schedulers are searched in Python (escala.agents.search_scheduler), where waiting "
-            "has a price"
+            f"--algorithm {SEARCH} is for {ENVIRONMENT}; schedulers are searched in Python "
+            "(escala.agents.search_scheduler), where waiting has a price"
         )
     for option, value in by_gradient.items():
         if value is not None:
-            raise EscalaError(f"--{option} means nothing to --algorithm {SEARCH}: a search is as long as --generations N of --population N")
+            raise EscalaError(
+                f"--{option} means nothing to --algorithm {SEARCH}: a search is as long as --generations N of "
+                "--population N"
+            )
 
 
 def search(
-    days: list[Any], machine: Any, begin: Begin, *, out: Path, resume: bool, seed: int, validation: Any, generations: int | None,
-    population: int | None, worth: float | None,
+    days: list[Any], machine: Any, begin: Begin, *, out: Path, resume: bool, seed: int, validation: Any,
+    generations: int | None, population: int | None, worth: float | None,
 ) -> Any:  # fmt: skip
     """The agent of a search on all these days; with validation days, of the generation that does best on them."""
     from escala.agents import checkpoint
@@ -73,8 +81,8 @@ def search(
     share = begin(f"searching on {len(days)} days")
     with keeping(lambda: learnt(out)):
         return searched(
-            days, machine, validation=validation, generations=generations or GENERATIONS, population=population or POPULATION,
-            days_each=len(days), seed=seed, out=out, progress=share, **options,
+            days, machine, validation=validation, generations=generations or GENERATIONS,
+            population=population or POPULATION, days_each=len(days), seed=seed, out=out, progress=share, **options,
         )  # fmt: skip
 
 

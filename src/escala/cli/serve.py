@@ -18,7 +18,10 @@ from escala.cli.terminal import progress
 from escala.errors import EscalaError
 
 Socket = Annotated[
-    Path, typer.Option("--socket", metavar="PATH", help="unix socket to listen at, for its owner alone (mode 0600)", show_default=False)
+    Path,
+    typer.Option(
+        "--socket", metavar="PATH", help="unix socket to listen at, for its owner alone (mode 0600)", show_default=False
+    ),
 ]
 State = Annotated[
     Path | None,

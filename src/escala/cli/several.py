@@ -18,11 +18,17 @@ TUNED = "tuned"
 Preset = Annotated[
     str | None,
     typer.Option(
-        "--preset", metavar="NAME", help="tuned, printed: as published, or another; A,B: an agent of each [tuned]", show_default=False
+        "--preset",
+        metavar="NAME",
+        help="tuned, printed: as published, or another; A,B: an agent of each [tuned]",
+        show_default=False,
     ),
 ]
 Seeds = Annotated[
-    str | None, typer.Option("--seeds", metavar="A,B,...", help="an agent of each, in a folder of its own in DIR", show_default=False)
+    str | None,
+    typer.Option(
+        "--seeds", metavar="A,B,...", help="an agent of each, in a folder of its own in DIR", show_default=False
+    ),
 ]
 Learn = Annotated[
     list[str] | None,
@@ -35,11 +41,21 @@ Learn = Annotated[
 ]
 Trials = Annotated[
     int | None,
-    typer.Option("--trials", metavar="N", help="N settings from the spans and values of --learn, proposed by Optuna", show_default=False),
+    typer.Option(
+        "--trials",
+        metavar="N",
+        help="N settings from the spans and values of --learn, proposed by Optuna",
+        show_default=False,
+    ),
 ]
 On = Annotated[
     str | None,
-    typer.Option("--on", metavar="ENGINE", help="where several are trained: local:N, ray, ray:HOST:PORT, slurm", show_default=False),
+    typer.Option(
+        "--on",
+        metavar="ENGINE",
+        help="where several are trained: local:N, ray, ray:HOST:PORT, slurm",
+        show_default=False,
+    ),
 ]
 
 
@@ -70,11 +86,19 @@ def settings_of(learn: list[str] | None) -> dict[str, Any]:
 def wanted(
     preset: str | None, seed: int, seeds: str | None, settings: dict[str, Any], n_trials: int | None, on: str | None
 ) -> Wanted | None:
-    """None where one agent is wanted. EscalaError for seeds that are no numbers, and for an engine without several agents."""
+    """None where one agent is wanted. EscalaError for seeds that are no numbers, and for an engine without several
+    agents."""
     presets = [TUNED] if preset is None else opt.names(preset, "--preset")
-    if seeds is None and n_trials is None and len(presets) == 1 and all(len(values) == 1 for values in settings.values()):
+    if (
+        seeds is None
+        and n_trials is None
+        and len(presets) == 1
+        and all(len(values) == 1 for values in settings.values())
+    ):
         if on is not None:
-            raise EscalaError(f"--on {on}: one agent is trained in this process: give --seeds A,B or --preset A,B, or leave it out")
+            raise EscalaError(
+                f"--on {on}: one agent is trained in this process: give --seeds A,B or --preset A,B, or leave it out"
+            )
         return None
     numbers = [str(seed)] if seeds is None else opt.names(seeds, "--seeds")
     if bad := [one for one in numbers if not (one.isascii() and one.isdigit() and len(one) < 19)]:
@@ -87,11 +111,15 @@ def alike(environment: str, asked: Wanted) -> str:
     from escala.agents.presets import preset_of
 
     if len({preset_of(environment, name).environment.get("warm") is None for name in asked.presets}) > 1:
-        raise EscalaError(f"--preset {','.join(asked.presets)}: some learn from single days, others do not: train them one by one")
+        raise EscalaError(
+            f"--preset {','.join(asked.presets)}: some learn from single days, others do not: train them one by one"
+        )
     return asked.presets[0]
 
 
-def run(environment: str, workload: Any, machine: Any, asked: Wanted, begin: Begin, as_json: bool, how: dict[str, Any]) -> None:
+def run(
+    environment: str, workload: Any, machine: Any, asked: Wanted, begin: Begin, as_json: bool, how: dict[str, Any]
+) -> None:
     """Train them, and tell of each. Exit status 1 where one failed."""
     from escala.agents.trials import TABLE, trials, worth_of
 
@@ -99,16 +127,24 @@ def run(environment: str, workload: Any, machine: Any, asked: Wanted, begin: Beg
     how.pop("preset"), how.pop("seed"), how.pop("learn")
     with keeping(lambda: grown(out, f"{out} keeps what was learnt: go on with --resume")):
         table = trials(
-            environment, workload, machine, presets=asked.presets, seeds=asked.seeds, settings=asked.settings, n_trials=asked.n_trials,
-            out=out, on=asked.on, judged=held or (), begin=begin, **how,
+            environment, workload, machine, presets=asked.presets, seeds=asked.seeds, settings=asked.settings,
+            n_trials=asked.n_trials, out=out, on=asked.on, judged=held or (), begin=begin, **how,
         )  # fmt: skip
     rows = table.to_dicts()
     shown = [
-        {name: f"{value:g}" if name in asked.settings else value for name, value in row.items() if name not in ("preset", "seed", "error")}
+        {
+            name: f"{value:g}" if name in asked.settings else value
+            for name, value in row.items()
+            if name not in ("preset", "seed", "error")
+        }
         for row in rows
     ]  # settings as they were given: a learning rate of 0.0003 is none of 0.00
     failed = [f"failed: {row['agent']}: {row['error']}" for row in rows if row["error"] is not None]
-    told = f"judged on the {len(held)} days of --validation, by which weights were kept too" if held else "not judged: give --validation N"
+    told = (
+        f"judged on the {len(held)} days of --validation, by which weights were kept too"
+        if held
+        else "not judged: give --validation N"
+    )
     emit(
         as_json,
         rows,

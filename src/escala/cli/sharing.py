@@ -20,7 +20,11 @@ Repository = Annotated[str, typer.Argument(metavar="REPO", help="OWNER/NAME on t
 
 def add_to(app: typer.Typer) -> None:
     """Register the verbs under `policy`."""
-    group = typer.Typer(help="Folders of policies: sent to a hub, taken from there, listed.", no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(
+        help="Folders of policies: sent to a hub, taken from there, listed.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
     group.callback()(lambda: None)
     group.command("push")(push)
     group.command("pull")(pull)
@@ -29,9 +33,13 @@ def add_to(app: typer.Typer) -> None:
 
 
 def push(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="a tuned policy, an agent or a team", show_default=False)],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="a tuned policy, an agent or a team", show_default=False)
+    ],
     repo: Repository,
-    licence: Annotated[str | None, typer.Option("--license", metavar="NAME", help="its licence by its short name, such as mit")] = None,
+    licence: Annotated[
+        str | None, typer.Option("--license", metavar="NAME", help="its licence by its short name, such as mit")
+    ] = None,
     private: Annotated[bool, typer.Option("--private", help="a new repository is shown to its owner alone")] = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -42,13 +50,19 @@ def push(
     from escala import sharing
 
     revision = interruptible(lambda: sharing.push(folder, repo, licence=licence, private=private))
-    emit(as_json, {"repository": repo, "revision": revision}, f"Sent to {repo} as {revision}: escala policy pull {repo} --out DIR")
+    emit(
+        as_json,
+        {"repository": repo, "revision": revision},
+        f"Sent to {repo} as {revision}: escala policy pull {repo} --out DIR",
+    )
 
 
 def pull(
     repo: Repository,
     out: opt.OutNeeded,
-    revision: Annotated[str | None, typer.Option("--revision", metavar="R", help="a branch, tag or commit", show_default=False)] = None,
+    revision: Annotated[
+        str | None, typer.Option("--revision", metavar="R", help="a branch, tag or commit", show_default=False)
+    ] = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -57,11 +71,17 @@ def pull(
 
     found, taken = interruptible(lambda: sharing.pull(repo, out, revision=revision, force=force))
     row = _row(found)
-    emit(as_json, {**row, "repository": repo, "revision": taken}, rows_table([row]), f"What is known of it: {out / 'README.md'}")
+    emit(
+        as_json,
+        {**row, "repository": repo, "revision": taken},
+        rows_table([row]),
+        f"What is known of it: {out / 'README.md'}",
+    )
 
 
 def list_(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="searched three levels deep")] = Path("."), as_json: opt.Json = False
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="searched three levels deep")] = Path("."),
+    as_json: opt.Json = False,
 ) -> None:
     """List the policies in folders here: tuned policies, agents, teams."""
     from escala.sharing import listed

@@ -21,7 +21,9 @@ def counts_of(result: Any) -> dict[str, Any]:
 
 def overruled(results: Mapping[str, Any]) -> list[str]:
     """A sentence on each run behind a shield. results: policy -> `Result`; "" for the only one."""
-    found = (counted(result.manifest.get("counts", {}), f"{name}: " if name else "") for name, result in results.items())
+    found = (
+        counted(result.manifest.get("counts", {}), f"{name}: " if name else "") for name, result in results.items()
+    )
     return [f"{line}." for line in found if line]
 
 

@@ -1,4 +1,5 @@
-"""`escala.toml`: what a site says once for all verbs, its platform, its price of energy, how its logs are read; flags go before it.
+"""`escala.toml`: what a site says once for all verbs, its platform, its price of energy, how its logs are read; flags
+go before it.
 
 Its keys are the options that `escala.cli.options` describes, without the dashes, all but those of the output.
 """
@@ -35,7 +36,8 @@ NEEDED = {
 
 
 class Key(NamedTuple):
-    """An option as a key of the file. kind: one of `NEEDED`. lowest: the smallest number that it takes, None where any will do."""
+    """An option as a key of the file. kind: one of `NEEDED`. lowest: the smallest number that it takes, None where any
+    will do."""
 
     kind: Any
     lowest: float | None
@@ -48,14 +50,19 @@ def option_of(annotation: Any) -> OptionInfo | None:
 
 
 def name_of(option: OptionInfo) -> str:
-    """What an option is called, without its dashes; in an annotation its first argument is its name, not its default."""
+    """What an option is called, without its dashes; in an annotation its first argument is its name, not its
+    default."""
     return str(option.default).removeprefix("--")
 
 
 def _kind(annotation: Any) -> Any:
     """The type of what an option takes: a key of `NEEDED`."""
     kind = annotation.__origin__
-    return next(part for part in get_args(kind) if part is not types.NoneType) if isinstance(kind, types.UnionType) else kind
+    return (
+        next(part for part in get_args(kind) if part is not types.NoneType)
+        if isinstance(kind, types.UnionType)
+        else kind
+    )
 
 
 SHARED = [
@@ -103,12 +110,17 @@ def _fits(kind: Any, value: Any) -> bool:
 
 
 def configured(verb: Callable[..., None]) -> Callable[..., None]:
-    """A verb that takes what is not said on the command line from `--config FILE`, or from `escala.toml` where there is one.
+    """A verb that takes what is not said on the command line from `--config FILE`, or from `escala.toml` where there is
+    one.
 
     A verb without any option that may stand in the file is returned as it is.
     """
     own = inspect.signature(verb, eval_str=True).parameters
-    taken = {name_of(found): name for name, entry in own.items() if (found := option_of(entry.annotation)) and _is_shared(found)}
+    taken = {
+        name_of(found): name
+        for name, entry in own.items()
+        if (found := option_of(entry.annotation)) and _is_shared(found)
+    }
     if not taken:
         return verb
 
@@ -122,8 +134,8 @@ def configured(verb: Callable[..., None]) -> Callable[..., None]:
         return path
 
     config = typer.Option(
-        "--config", metavar="FILE", help=f"options of the site, or {NOT_ANY} [{FILE}, if it exists]", show_default=False, is_eager=True,
-        callback=read,
+        "--config", metavar="FILE", help=f"options of the site, or {NOT_ANY} [{FILE}, if it exists]",
+        show_default=False, is_eager=True, callback=read,
     )  # fmt: skip
 
     @functools.wraps(verb)
@@ -154,4 +166,10 @@ def _is_from_file(context: typer.Context, name: str) -> bool:
 
 
 def _shown(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, list | tuple) else str(value).lower() if isinstance(value, bool) else str(value)
+    return (
+        ", ".join(value)
+        if isinstance(value, list | tuple)
+        else str(value).lower()
+        if isinstance(value, bool)
+        else str(value)
+    )

@@ -19,11 +19,15 @@ Sources = Annotated[
     list[Path],
     typer.Argument(
         metavar="SOURCE...",
-        help="slurm.conf, what scontrol show node, partition, config, reservation, sacctmgr show qos or assoc -P print; or else a job log",
+        help="slurm.conf, what scontrol show node, partition, config, reservation, sacctmgr show qos or assoc -P "
+        "print; or else a job log",
         show_default=False,
     ),
 ]
-Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="the site.toml to write", show_default=False, rich_help_panel="Output")]
+Out = Annotated[
+    Path,
+    typer.Option("--out", metavar="FILE", help="the site.toml to write", show_default=False, rich_help_panel="Output"),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -49,10 +53,20 @@ def import_(sources: Sources, out: Out, force: opt.Force = False, as_json: opt.J
     with output_file(out, force=force) as file:
         file.write_text(site_text(site, [*notes, *unread]), encoding="utf-8")
         if read_site(file) != site:
-            raise EscalaError(f"{out}: what was written does not read back as the same site: tell the makers of escala, with the sources")
-    told: dict[str, Any] = {"site": str(out), "nodes": site.n_nodes, "cores": site.total_cores, "notes": notes, "not_modelled": unread}
+            raise EscalaError(
+                f"{out}: what was written does not read back as the same site: tell the makers of escala, with the "
+                "sources"
+            )
+    told: dict[str, Any] = {
+        "site": str(out),
+        "nodes": site.n_nodes,
+        "cores": site.total_cores,
+        "notes": notes,
+        "not_modelled": unread,
+    }
     told["partitions"] = _partitions(site)
-    emit(as_json, told, f"{site.name}: {site.n_nodes:,} nodes, {site.total_cores:,} cores", rows_table(told["partitions"]), *notes, *unread,
+    emit(as_json, told, f"{site.name}: {site.n_nodes:,} nodes, {site.total_cores:,} cores",
+         rows_table(told["partitions"]), *notes, *unread,
          f"Mend it where it is wrong, then give it as --platform {out}")  # fmt: skip
 
 
@@ -64,7 +78,9 @@ def _read(sources: list[Path]) -> tuple[Site, list[str]]:
     if all(kinds):
         return read_exports(sources), [f"From {', '.join(path.name for path in sources)}."]
     if any(kinds) or len(sources) > 1:
-        raise EscalaError(f"{sources[kinds.index(None)]}: is no export of a site: give exports alone, or one job log alone")
+        raise EscalaError(
+            f"{sources[kinds.index(None)]}: is no export of a site: give exports alone, or one job log alone"
+        )
     import escala
     from escala.calibration import inferred
 
@@ -78,6 +94,6 @@ def _partitions(site: Site) -> list[dict[str, Any]]:
         cores = [int(site.cores[k]) for k in one.nodes]
         gpus = sum(int(site.resources["gpu"][k]) for k in one.nodes) if "gpu" in site.resources else 0
         sizes = f"{min(cores)}" if min(cores) == max(cores) else f"{min(cores)} to {max(cores)}"
-        rows.append({"partition": one.name, "nodes": len(one.nodes), "cores of a node": sizes, "cores": sum(cores), "gpus": gpus,
-                     "default": "yes" if one.default else ""})  # fmt: skip
+        rows.append({"partition": one.name, "nodes": len(one.nodes), "cores of a node": sizes, "cores": sum(cores),
+                     "gpus": gpus, "default": "yes" if one.default else ""})  # fmt: skip
     return rows

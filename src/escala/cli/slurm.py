@@ -13,8 +13,32 @@ from escala.cli.terminal import emit
 from escala.errors import EscalaError
 
 FIELDS = (
-    *("JobID", "JobIDRaw", "User", "Partition", "State", "Submit", "Eligible", "Start", "End", "ElapsedRaw", "TimelimitRaw"),
-    *("ReqCPUS", "AllocCPUS", "ReqTRES", "AllocTRES", "NodeList", "Account", "QOS", "Priority", "Reservation", "Constraints", "ReqMem"),
+    *(
+        "JobID",
+        "JobIDRaw",
+        "User",
+        "Partition",
+        "State",
+        "Submit",
+        "Eligible",
+        "Start",
+        "End",
+        "ElapsedRaw",
+        "TimelimitRaw",
+    ),
+    *(
+        "ReqCPUS",
+        "AllocCPUS",
+        "ReqTRES",
+        "AllocTRES",
+        "NodeList",
+        "Account",
+        "QOS",
+        "Priority",
+        "Reservation",
+        "Constraints",
+        "ReqMem",
+    ),
 )
 """What the reader uses, without names of jobs or command lines."""
 
@@ -25,7 +49,9 @@ DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 def from_slurm(
     start: Annotated[str, typer.Option("--start", metavar="DAY", help="first day, as 2026-01-01")] = "2026-01-01",
     end: Annotated[str, typer.Option("--end", metavar="DAY", help="the day after the last")] = "2026-07-01",
-    partition: Annotated[str | None, typer.Option("--partition", metavar="NAME", help="only these jobs", show_default=False)] = None,
+    partition: Annotated[
+        str | None, typer.Option("--partition", metavar="NAME", help="only these jobs", show_default=False)
+    ] = None,
     as_json: opt.Json = False,
 ) -> None:
     """The sacct command that exports what Escala reads, to run on the cluster."""
@@ -42,6 +68,14 @@ def from_slurm(
 
 def sacct(start: str, end: str, partition: str | None = None) -> str:
     """One line for a shell."""
-    words = ["sacct", "--allusers", "--allocations", "--duplicates", "--parsable2", f"--starttime={start}", f"--endtime={end}"]
+    words = [
+        "sacct",
+        "--allusers",
+        "--allocations",
+        "--duplicates",
+        "--parsable2",
+        f"--starttime={start}",
+        f"--endtime={end}",
+    ]
     words += [] if partition is None else [f"--partition={shlex.quote(partition)}"]
     return " ".join(["TZ=UTC", *words, f"--format={','.join(FIELDS)}", ">", FILE])

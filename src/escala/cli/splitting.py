@@ -10,17 +10,22 @@ from escala.errors import EscalaError
 
 Split = Annotated[
     str,
-    typer.Option("--split", metavar="HOW", help="which days are the first N: time, or random:SEED (in train and evaluate alike)"),
+    typer.Option(
+        "--split", metavar="HOW", help="which days are the first N: time, or random:SEED (in train and evaluate alike)"
+    ),
 ]
 
 
 def seed_of(how: str, apart: bool, option: str) -> int | None:
-    """The seed by which days are drawn, None for time order. apart: are days to learn from told from days to judge on, by `option`?"""
+    """The seed by which days are drawn, None for time order. apart: are days to learn from told from days to judge on,
+    by `option`?"""
     if how == "time":
         return None
     kind, colon, seed = how.partition(":")
     if kind != "random" or (colon and not (seed.isascii() and seed.isdigit())):
-        raise EscalaError(f"--split {how}: give time, random, or random:SEED with a whole number, for instance random:1")
+        raise EscalaError(
+            f"--split {how}: give time, random, or random:SEED with a whole number, for instance random:1"
+        )
     if not apart:
         raise EscalaError(f"--split {how}: says which days are the first N: give {option} N, too")
     return int(seed or 0)

@@ -19,8 +19,8 @@ Stream = Annotated[
 
 
 def run(
-    workload: Path, machine: tuple[str, str | None], pair: tuple[str, str], options: dict[str, Any], read: dict[str, Any], *, export: Any,
-    out: Path | None, force: bool, as_json: bool,
+    workload: Path, machine: tuple[str, str | None], pair: tuple[str, str], options: dict[str, Any],
+    read: dict[str, Any], *, export: Any, out: Path | None, force: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Replay, and tell the figures that `simulate` tells, as far as a stream knows them."""
     from escala.cli.replay import SHOWN, power_of
@@ -41,23 +41,20 @@ def run(
             raise EscalaError(f"--stream: the option {name} is not known in a stream; known: {', '.join(TAKEN)}")
     for name in read:
         if name not in READING:
-            raise EscalaError(f"--stream: {name} is not known where a log is read in pieces; known: {', '.join(READING)}")
+            raise EscalaError(
+                f"--stream: {name} is not known where a log is read in pieces; known: {', '.join(READING)}"
+            )
     platform, (scheduler, shutdown) = read_platform(*machine), pair
     tell_until(read)
     with progress() as begin:
         begin(f"reading {workload}")
         taken = {name: options[name] for name in TAKEN if name in options}
-        found = stream(
-            workload,
-            platform,
-            scheduler,
-            shutdown,
-            out=out,
-            force=force,
-            progress=lambda n: begin(f"{n:,} jobs have ended") and None,
-            **taken,
-            **read,
-        )
+        how: dict[str, Any] = {
+            "out": out,
+            "force": force,
+            "progress": lambda n: begin(f"{n:,} jobs have ended") and None,
+        }
+        found = stream(workload, platform, scheduler, shutdown, **how, **taken, **read)
     about = found.manifest["workload"]
     for line in remarks(about["cleaning"], found.first_cleaned, read.get("rules")):
         remark(f"{workload}: {line}")
@@ -66,9 +63,12 @@ def run(
     summary = found.summary
     title = f"{about['name']} on {platform.name}: {scheduler} + {shutdown}"
     window = f"Streamed in {_several(found.pieces, 'piece')}, with {_several(found.most, 'job')} in memory at most."
-    document = {**summary, "knows": "", "cleaning": about["cleaning"], "ignored": about["ignored"], "power": power_of(platform)}
+    document = {**summary, "knows": "", "cleaning": about["cleaning"], "ignored": about["ignored"]}
+    document |= {"power": power_of(platform)}
     rows = metrics_table({metric: summary[metric] for metric in SHOWN if metric in summary})
-    lines = [] if found.recorded is None else [recorded.means(found.recorded), recorded.sentence({title: found.recorded})]
+    lines = (
+        [] if found.recorded is None else [recorded.means(found.recorded), recorded.sentence({title: found.recorded})]
+    )
     waits = [line.replace("\u202f", " ") for line in lines if line]
     document |= {"streamed": found.manifest["streamed"], "recorded_waits": found.recorded}
     emit(as_json, document, title, rows, window, platform.power_line, *waits)

@@ -20,7 +20,12 @@ from escala.writing import claimed, output_file, write_whole
 
 On = Annotated[
     str | None,
-    typer.Option("--on", metavar="ENGINE", help="local:N (as --jobs N), ray, ray:HOST:PORT, slurm[:KEY=VALUE...]", show_default=False),
+    typer.Option(
+        "--on",
+        metavar="ENGINE",
+        help="local:N (as --jobs N), ray, ray:HOST:PORT, slurm[:KEY=VALUE...]",
+        show_default=False,
+    ),
 ]
 VERDICTS = "verdicts.md"
 """The paper's page, in a study's folder."""
@@ -53,16 +58,26 @@ def run_study(
     *,
     name: Annotated[str, typer.Argument(metavar="NAME", help="a study: see escala study list")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="folder for claims, tables, figures and agents")],
-    scale: Annotated[str, typer.Option("--scale", help="smoke (a minute), short (an hour or two of 2 cores) or paper (days)")] = "short",
-    jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="processes side by side [2]", show_default=False)] = None,
+    scale: Annotated[
+        str, typer.Option("--scale", help="smoke (a minute), short (an hour or two of 2 cores) or paper (days)")
+    ] = "short",
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", metavar="N", min=1, help="processes side by side [2]", show_default=False)
+    ] = None,
     on: On = None,
-    log: Annotated[Path | None, typer.Option("--log", metavar="FILE", help="a2c2020: a log of yours whose 60 middle jobs it takes")] = None,
-    author: Annotated[Path | None, typer.Option("--author", metavar="DIR", help="grid2019: its author's lists and tables")] = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", metavar="FILE", help="a2c2020: a log of yours whose 60 middle jobs it takes")
+    ] = None,
+    author: Annotated[
+        Path | None, typer.Option("--author", metavar="DIR", help="grid2019: its author's lists and tables")
+    ] = None,
     traces: Annotated[
         Path | None,
         typer.Option("--traces", metavar="DIR", help="a2c2020 and both studies of R3: real logs [$ESCALA_TRACES]"),
     ] = None,
-    minutes: Annotated[float | None, typer.Option("--minutes", min=0.0, help="marl2024: begin nothing more after so long")] = None,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", min=0.0, help="marl2024: begin nothing more after so long")
+    ] = None,
     as_json: opt.Json = False,
 ) -> None:
     """Run a study, or go on with one that was interrupted in the same folder; what is done is not done again."""
@@ -89,33 +104,48 @@ def run_study(
         look(out, f"study run, scale {scale}", again=False)
         write_whole(out / VERDICTS, page_of(name, out))
     columns = ["id", "paper", "ours", "low", "high", "reproduces", "meets_aim"]
-    where = f"The paper row by row: {out / VERDICTS}; claims, tables and figures: {out} (as one page: escala report {out})"
+    where = (
+        f"The paper row by row: {out / VERDICTS}; claims, tables and figures: {out} (as one page: escala report {out})"
+    )
     emit(as_json, found, rows_table(found["claims"], columns), *found["missing"], where)
 
 
 def replay_study(
     name: Annotated[str, typer.Argument(metavar="NAME", help="a study: see escala study list")],
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="new test sets drawn by it, in place of the study's own", show_default=False)
+        int | None,
+        typer.Option(
+            "--seed", min=0, help="new test sets drawn by it, in place of the study's own", show_default=False
+        ),
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option("--from", metavar="DIR", help="the study's folder with agents/ and tables/ [docs/studies/NAME of the repository]"),
+        typer.Option(
+            "--from",
+            metavar="DIR",
+            help="the study's folder with agents/ and tables/ [docs/studies/NAME of the repository]",
+        ),
     ] = None,
-    agents: Annotated[list[str] | None, typer.Option("--agent", metavar="NAME", help="only this one; may be repeated")] = None,
+    agents: Annotated[
+        list[str] | None, typer.Option("--agent", metavar="NAME", help="only this one; may be repeated")
+    ] = None,
     as_json: opt.Json = False,
 ) -> None:
     """Play the kept agents of a study again: the page's figures beside today's.
 
-    Ends with status 1 where one differs: on the study's own test set by more than its last printed digit, on a new one by more than four
-    standard errors. Figures are told as they come, on stderr. Nothing is kept but that the held-out data were looked at (looks.json in the
-    study's folder); what is interrupted begins anew, or goes on with --agent.
+    Ends with status 1 where one differs: on the study's own test set by more than its last printed digit, on a new one
+    by more than four standard errors. Figures are told as they come, on stderr. Nothing is kept but that the held-out
+    data were looked at (looks.json in the study's folder); what is interrupted begins anew, or goes on with --agent.
     """
     from escala.studies.replay import REPLAYED, replay
     from escala.studies.replay.figures import Figure
 
     def seen(one: Figure) -> None:
-        typer.echo(f"{one.agent}: {one.figure}: {one.page:.6f} on the page, {one.now:.6f} now{'' if one.same else ', DIFFERS'}", err=True)
+        typer.echo(
+            f"{one.agent}: {one.figure}: {one.page:.6f} on the page, {one.now:.6f} "
+            f"now{'' if one.same else ', DIFFERS'}",
+            err=True,
+        )
 
     _known(name, REPLAYED, "replay")
     with progress() as begin:
@@ -128,7 +158,8 @@ def replay_study(
         for one in found.figures
     ]  # fmt: skip
     told = (
-        f"{len(found.figures)} figures of {len({one.agent for one in found.figures})} agents in {found.folder}: {len(found.differ)} differ"
+        f"{len(found.figures)} figures of {len({one.agent for one in found.figures})} agents in {found.folder}: "
+        f"{len(found.differ)} differ"
     )
     counted = _counted(found, name, seed)
     emit(as_json, found.told(), rows_table(rows), *(f"not replayed: {one}" for one in found.missing), told, *counted)
@@ -137,7 +168,8 @@ def replay_study(
 
 
 def _counted(found: Any, name: str, seed: int | None) -> list[str]:
-    """Count a replay among the looks at held-out data, and say so; lists drawn by another seed are new, real days are not."""
+    """Count a replay among the looks at held-out data, and say so; lists drawn by another seed are new, real days are
+    not."""
     from escala.studies.lab.looks import look
     from escala.studies.replay import REPLAYED
 
@@ -153,18 +185,20 @@ def _counted(found: Any, name: str, seed: int | None) -> list[str]:
 def verdicts(
     name: Annotated[str, typer.Argument(metavar="NAME", help="a study: see escala study list")],
     folder: Annotated[
-        Path | None, typer.Option("--from", metavar="DIR", help="a folder of study run [docs/studies/NAME of the repository]")
+        Path | None,
+        typer.Option("--from", metavar="DIR", help="a folder of study run [docs/studies/NAME of the repository]"),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="write the paper's page, as Markdown", show_default=False)
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="write the paper's page, as Markdown", show_default=False),
     ] = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
     """What a paper prints, row by row, and what came out.
 
-    One rule gives each verdict from the claims and tables of a study: reproduced, direction only, not reproduced, cannot be told, or the
-    paper contradicts itself.
+    One rule gives each verdict from the claims and tables of a study: reproduced, direction only, not reproduced,
+    cannot be told, or the paper contradicts itself.
     """
     from escala.studies.replay.figures import home_of
     from escala.studies.verdicts import PAPERS, page_of, rows_of, told
@@ -177,10 +211,22 @@ def verdicts(
         with output_file(out, force=force) as page:
             page.write_text(page_of(name, place), encoding="utf-8")
     shown = [
-        {"verdict": row.verdict, "printed": printed(row), "ours": ours(row), "the paper says": row.says, "how ours came about": row.by}
+        {
+            "verdict": row.verdict,
+            "printed": printed(row),
+            "ours": ours(row),
+            "the paper says": row.says,
+            "how ours came about": row.by,
+        }
         for row in rows
     ]
-    emit(as_json, [told(row) for row in rows], rows_table(shown), counted(rows), *([f"The page: {out}"] if out is not None else []))
+    emit(
+        as_json,
+        [told(row) for row in rows],
+        rows_table(shown),
+        counted(rows),
+        *([f"The page: {out}"] if out is not None else []),
+    )
 
 
 def _known(name: str, studies: Mapping[str, Any], verb: str) -> None:

@@ -45,21 +45,26 @@ def number(value: Any, digits: int) -> str:
 
 
 def column(metric: str, values: Sequence[Any], down: Collection[int] = ()) -> tuple[str, list[str]]:
-    """The heading (name and unit) and the cells of a metric, all in one unit and with one precision. down: cells that are never told as
-    more than they are, as bounds."""
+    """The heading (name and unit) and the cells of a metric, all in one unit and with one precision. down: cells that
+    are never told as more than they are, as bounds."""
     what = quantity(metric)
     finite = [float(value) for value in values if _finite(value)]
-    size, unit = scale(what.kind, statistics.median_low([abs(value) for value in finite] or [0.0]))  # one outlier must not set the scale
+    # one outlier must not set the scale
+    size, unit = scale(what.kind, statistics.median_low([abs(value) for value in finite] or [0.0]))
     digits = decimals([value / size for value in finite], IN_COLUMN)
     scaled = [value / size if _is_number(value) and size != 1.0 else value for value in values]
-    floored = [math.floor(value * 10**digits) / 10**digits if k in down and _finite(value) else value for k, value in enumerate(scaled)]
+    floored = [
+        math.floor(value * 10**digits) / 10**digits if k in down and _finite(value) else value
+        for k, value in enumerate(scaled)
+    ]
     cells = [number(value, digits) for value in floored]
     heading = f"{what.name} ({unit})" if unit else what.name
     return "\n".join(textwrap.wrap(heading, HEADING_WIDTH)), cells
 
 
 def amount(metric: str, value: Any, down: bool = False) -> str:
-    """One value of a metric with the unit that suits it, such as 2.46 h. down: never more than the value, as bounds are told."""
+    """One value of a metric with the unit that suits it, such as 2.46 h. down: never more than the value, as bounds are
+    told."""
     if not _is_number(value) or not math.isfinite(value):
         return "-"
     size, unit = scale(quantity(metric).kind, abs(value))
@@ -76,8 +81,8 @@ def rows_table(
     text: Literal["left", "right"] = "left",
     down: Collection[int] = (),
 ) -> Table:
-    """A table of records: numbers right; text left, or (but for the first column) as `text` says. down: rows whose numbers are rounded
-    down."""
+    """A table of records: numbers right; text left, or (but for the first column) as `text` says. down: rows whose
+    numbers are rounded down."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     shown: list[list[str]] = []
     for name in list(columns or (rows[0] if rows else [])):

@@ -1,4 +1,5 @@
-"""A task of an array on Slurm that begins a command again, see `escala.engines.again`: python -m escala.cli.task ARRAY FOLDER PROGRAM."""
+"""A task of an array on Slurm that begins a command again, see `escala.engines.again`: python -m escala.cli.task ARRAY
+FOLDER PROGRAM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the user sees: results on stdout (tables, or JSON and nothing else), progress on stderr where that is a terminal."""
+"""What the user sees: results on stdout (tables, or JSON and nothing else), progress on stderr where that is a
+terminal."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ def stderr() -> Console:
 
 
 def plain(value: Any) -> Any:
-    """`value` as strict JSON knows it: tuples as lists, NaN and infinities as null, numpy numbers as Python's, data frames as rows."""
+    """`value` as strict JSON knows it: tuples as lists, NaN and infinities as null, numpy numbers as Python's, data
+    frames as rows."""
     if isinstance(value, dict):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -90,7 +92,13 @@ def progress() -> Iterator[Begin]:
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    text = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    text = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
     with Progress(*text, console=stderr(), transient=True) as bar:
 
         def begin(what: str) -> Share:

@@ -26,45 +26,66 @@ Logs = Annotated[
     list[Path],
     typer.Argument(
         metavar="WORKLOAD...",
-        help="job logs: SWF, Batsim JSON, sacct text, CSV or Parquet, plain or gzipped; of several --platform has one for all, "
-        "or one a log with commas between",
+        help="job logs: SWF, Batsim JSON, sacct text, CSV or Parquet, plain or gzipped; of several --platform has one "
+        "for all, or one a log with commas between",
         show_default=False,
     ),
 ]
 PROMISE = "p99-wait<=1.05*easy, longest-wait<=1.25*easy"
-Objective = Annotated[str, typer.Option("--objective", metavar="NAME", help="what is made small: slowdown, wait, area-wait or p95-wait")]
+Objective = Annotated[
+    str, typer.Option("--objective", metavar="NAME", help="what is made small: slowdown, wait, area-wait or p95-wait")
+]
 Promise = Annotated[
     str,
     typer.Option(
         "--promise",
         metavar="CONDITIONS",
-        help="what may not get worse: FIGURE<=FACTOR*SCHEDULER or FIGURE<=TIME, with commas between; FIGURE is slowdown, mean-wait, "
-        "median-wait, p95-wait, p99-wait, longest-wait or area-wait",
+        help="what may not get worse: FIGURE<=FACTOR*SCHEDULER or FIGURE<=TIME, with commas between; FIGURE is "
+        "slowdown, mean-wait, median-wait, p95-wait, p99-wait, longest-wait or area-wait",
     ),
 ]
 After = Annotated[
-    str, typer.Option("--after", metavar="SHARE", help="rules are chosen on this share of the log's time, judged on the rest")
+    str,
+    typer.Option(
+        "--after", metavar="SHARE", help="rules are chosen on this share of the log's time, judged on the rest"
+    ),
 ]
 Present = Annotated[
     str | None,
-    typer.Option("--present", metavar="NAME", help="the scheduler that runs today, compared with too", show_default=False),
+    typer.Option(
+        "--present", metavar="NAME", help="the scheduler that runs today, compared with too", show_default=False
+    ),
 ]
 Predictors = Annotated[
     str,
     typer.Option(
         "--predictors",
         metavar="A,B,...",
-        help="estimates of run times that are tried in place of requests, by the names of --estimate; model: fitted to this log's past; "
-        "none: an empty text",
+        help="estimates of run times that are tried in place of requests, by the names of --estimate; model: fitted "
+        "to this log's past; none: an empty text",
     ),
 ]
 Scores = Annotated[
     str,
-    typer.Option("--scores", metavar="A,B,...", help="linear scores that are tried as they are: escala, score:FILE; none: an empty text"),
+    typer.Option(
+        "--scores",
+        metavar="A,B,...",
+        help="linear scores that are tried as they are: escala, score:FILE; none: an empty text",
+    ),
 ]
 Searches = Annotated[
     int,
-    typer.Option("--searches", metavar="N", min=0, max=100, help="of weights of a score, under each estimate; the policy is their mean"),
+    typer.Option(
+        "--searches",
+        metavar="N",
+        min=0,
+        max=100,
+        help="of weights of a score, under each estimate; the policy is their mean",
+    ),
+]
+
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", metavar="N", min=1, help="replays side by side; by default one a core")
 ]
 
 
@@ -87,7 +108,7 @@ def tune(
     predictors: Predictors = "last2,model",
     scores: Scores = "escala",
     searches: Searches = 3,
-    jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="replays side by side; by default one a core")] = None,
+    jobs: Jobs = None,
     on: On = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
@@ -95,11 +116,11 @@ def tune(
 ) -> None:
     """Choose the order of the queue by replaying a log's own past, under a promise, and judge it on its later weeks.
 
-    The folder holds the policy (policy.toml, which --scheduler policy:DIR runs), a page, and the figures. Of several logs one policy is
-    chosen on the pasts of all, and judged on the later weeks of each. With the energy of nodes: escala frontier.
+    The folder holds the policy (policy.toml, which --scheduler policy:DIR runs), a page, and the figures. Of several
+    logs one policy is chosen on the pasts of all, and judged on the later weeks of each. With the energy of nodes:
+    escala frontier.
     """
-    if power is not None:
-        raise EscalaError(f"--power {power}: tune chooses the order of the queue alone: escala frontier LOG --power chooses both together")
+    _check_power(power)
     from escala.policies.pairs import digest_of
     from escala.tuning.folder import VERB, write
     from escala.tuning.several import Several
@@ -115,8 +136,12 @@ def tune(
             today = None if present is None else policies([present], [])[0][0]
             logs = _read(workload, platform, read, begin)
             (log, machine), others = logs[0], [[digest_of(log), machine.spec()] for log, machine in logs[1:]]
-            pieces = pieces_of(folder, log, machine, [] if present is None else [present], shared, others=others, **wanted, **options)
-            tuned = interruptible(lambda: _tuned(logs, present=today, keep=pieces, begin=begin, on=where, **asked, **options))
+            pieces = pieces_of(
+                folder, log, machine, [] if present is None else [present], shared, others=others, **wanted, **options
+            )
+            tuned = interruptible(
+                lambda: _tuned(logs, present=today, keep=pieces, begin=begin, on=where, **asked, **options)
+            )
             tell_found(pieces)
             begin("writing the page")
             write(tuned, folder)
@@ -131,13 +156,23 @@ def tune(
     emit(as_json, {**found, "cleaning": logs[0][0].cleaning}, about, *shown(tuned, out, out / PAGE))
 
 
+def _check_power(power: str | None) -> None:
+    if power is not None:
+        raise EscalaError(
+            f"--power {power}: tune chooses the order of the queue alone: escala frontier LOG --power chooses both "
+            "together"
+        )
+
+
 def _read(paths: list[Path], platform: str, read: dict[str, Any], begin: Any) -> list[tuple[Any, Any]]:
     """Each log and its platform. platform: one for all, or one a log with commas between."""
     import escala
 
     specs = platform.split(",") if len(paths) > 1 and "," in platform else [platform] * len(paths)
     if len(specs) != len(paths):
-        raise EscalaError(f"--platform {platform}: {len(specs)} platforms for {len(paths)} logs: give one, or one a log")
+        raise EscalaError(
+            f"--platform {platform}: {len(specs)} platforms for {len(paths)} logs: give one, or one a log"
+        )
     if len({path.resolve() for path in paths}) < len(paths):
         raise EscalaError("a log is named twice: it would count twice; name each once")
     machines = [escala.read_platform(spec) for spec in specs]
@@ -168,7 +203,11 @@ def _page(tuned: Tuned | Several, path: Path) -> None:
 
 def _scheduler(present: str | None) -> str | None:
     """The scheduler that runs today: a file of weights or priorities is EASY in that order."""
-    return f"easy:queue=score:{present}" if present is not None and present.endswith(".toml") and ":" not in present else present
+    return (
+        f"easy:queue=score:{present}"
+        if present is not None and present.endswith(".toml") and ":" not in present
+        else present
+    )
 
 
 def shown(tuned: Tuned, out: Path, written: Path) -> list[Any]:

@@ -12,7 +12,8 @@ WHO = {
     "depth": "conservative looks at it",
     "rebuild": "conservative looks at it",
     "head": "the EASY family looks at it (easy-fast counts cores, as latest-released)",
-    "plan_margin_s": "schedulers that plan ahead look at it (the EASY family, conservative), and shutdown policies but never",
+    "plan_margin_s": "schedulers that plan ahead look at it (the EASY family, conservative), and shutdown policies "
+    "but never",
 }
 
 
@@ -23,7 +24,8 @@ def unused(schedulers: Iterable[str], shutdowns: Iterable[str], options: dict[st
     from escala.policies.compose import ROLLOUT, scheduler
 
     chosen, switching = list(schedulers), list(shutdowns)
-    ahead = {name for name in chosen if name.partition(":")[0] == ROLLOUT}  # plans nothing itself; its bases take the usual options
+    # plans nothing itself; its bases take the usual options
+    ahead = {name for name in chosen if name.partition(":")[0] == ROLLOUT}
     try:
         ways = {scheduler(name).queueing for name in chosen if name not in ahead}
     except EscalaError:
@@ -44,7 +46,10 @@ def tell_until(read: dict[str, Any]) -> None:
     """A remark where `--until` is a number, which once stopped the clock of simulate and compare."""
     until = read.get("until")
     if until is not None and str(until).replace(".", "", 1).isdigit():
-        remark(f"--until {until} leaves out the jobs submitted from then on; to stop the replay's clock, as it once did: --stop-at {until}")
+        remark(
+            f"--until {until} leaves out the jobs submitted from then on; to stop the replay's clock, as it once did: "
+            f"--stop-at {until}"
+        )
 
 
 def _tell_users(schedulers: Iterable[str], options: dict[str, Any], log: Any) -> None:
@@ -66,7 +71,8 @@ def _tell_users(schedulers: Iterable[str], options: dict[str, Any], log: Any) ->
 
 
 def tell_unused(schedulers: Iterable[str], shutdowns: Iterable[str], options: dict[str, Any], log: Any) -> None:
-    """A remark for each option that changes nothing, for predictions by users where the log names none, and for shapes that nobody sees."""
+    """A remark for each option that changes nothing, for predictions by users where the log names none, and for shapes
+    that nobody sees."""
     names = list(schedulers)
     for name in unused(names, shutdowns, options):
         remark(f"{FLAG[name]} changes nothing with {', '.join(names)}: only {WHO[name]}")
@@ -79,7 +85,12 @@ def _tell_shapes(schedulers: list[str], log: Any) -> None:
     from escala.slurm.named import is_slurm
     from escala.workload.shapes import BEGIN, SHAPES
 
-    asked = [name for name in SHAPES if name != BEGIN and name in log.jobs.columns and log.jobs[name].null_count() < len(log)]
+    asked = [
+        name for name in SHAPES if name != BEGIN and name in log.jobs.columns and log.jobs[name].null_count() < len(log)
+    ]
     blind = [name for name in schedulers if not is_slurm(name)]
     if asked and blind:
-        remark(f"what jobs ask for by {', '.join(asked)} counts under the scheduler slurm alone: {', '.join(blind)} by cores of any nodes")
+        remark(
+            f"what jobs ask for by {', '.join(asked)} counts under the scheduler slurm alone: {', '.join(blind)} by "
+            "cores of any nodes"
+        )

@@ -1,4 +1,5 @@
-"""The verbs of the program, each loaded when it is called: help, version and a wrong word cost no import of what verbs need."""
+"""The verbs of the program, each loaded when it is called: help, version and a wrong word cost no import of what verbs
+need."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ VERBS = {
     },
     "Learn": {
         "train": ("learn", "train an agent on the days of a log"),
-        "evaluate": ("learn", "judge a trained agent beside classic policies, day by day"),
+        "evaluate": ("judge", "judge a trained agent beside classic policies, day by day"),
         "export": ("learn", "write a trained agent so that it decides without torch"),
         "render": ("render", "show an episode: GIF, MP4, or a window"),
     },
@@ -82,7 +83,8 @@ EXTRAS = {
 EXAMPLES = {
     "demo": "escala demo --minutes 1",
     "simulate": "escala simulate month.swf --platform orion --scheduler easy --shutdown timeout:300 --out run",
-    "compare": "escala compare month.swf --platform orion --schedulers fcfs,easy,saf --shutdowns never,timeout:0 --out compared",
+    "compare": "escala compare month.swf --platform orion --schedulers fcfs,easy,saf --shutdowns never,timeout:0 "
+    "--out compared",
     "campaign": "escala campaign campaign.toml --on local:4 --out campaign",
     "leaderboard run": "escala leaderboard run easy:queue=saf:guard=24h --suite generated --out saf",
     "leaderboard show": "escala leaderboard show saf other/entry.json --out leaderboard.html",
@@ -95,11 +97,13 @@ EXAMPLES = {
     "frontier": "escala frontier month.swf --platform orion --price 0.2 --currency EUR --out frontier",
     "bill": "escala bill run1 run2 --price prices.csv --currency EUR --carbon 350",
     "bound": "escala bound month.swf --platform orion --objective wait --limit 20",
-    "train": "escala train escala/OffReservation-v0 --workload month.swf --platform orion --days 20 --minutes 1 --out agent",
+    "train": "escala train escala/OffReservation-v0 --workload month.swf --platform orion --days 20 --minutes 1 --out "
+    "agent",
     "evaluate": "escala evaluate agent month.swf --after 20 --days 5",
     "export": "escala export agent --out exported",
     "render": "escala render escala/Slots-v0 --steps 60 --out episode.gif",
-    "serve": "escala serve --platform 16x32:grid5000 --scheduler easy --shutdown timeout:300 --socket escala.sock --state desk.json",
+    "serve": "escala serve --platform 16x32:grid5000 --scheduler easy --shutdown timeout:300 --socket escala.sock "
+    "--state desk.json",
     "beside slurm": "escala beside slurm --scheduler easy --shutdown timeout:300 --power taurus --folder beside",
     "beside status": "escala beside status beside",
     "beside explain": "escala beside explain 72 beside",

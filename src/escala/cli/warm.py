@@ -7,11 +7,17 @@ from escala.extras import found
 
 SCHEDULERS = ("fcfs", "first-fit", "sjf", "easy", "saf", "conservative")
 SHUTDOWNS = ("never", "timeout:300", "hold:0.25")
-JOBS = {"submit_s": [0.0, 10.0, 20.0], "runtime_s": [100.0, 50.0, 30.0], "walltime_s": [200.0, 60.0, 40.0], "cores": [2, 4, 1]}
+JOBS = {
+    "submit_s": [0.0, 10.0, 20.0],
+    "runtime_s": [100.0, 50.0, 30.0],
+    "walltime_s": [200.0, 60.0, 40.0],
+    "cores": [2, 4, 1],
+}
 
 
 def warm(begin: Begin) -> list[str]:
-    """Read a line of SWF, play three jobs under the usual policies, and each environment (with Gymnasium) for a step; what was played."""
+    """Read a line of SWF, play three jobs under the usual policies, and each environment (with Gymnasium) for a step;
+    what was played."""
     import escala
     from escala.workload.swf_scan import scan_text
 

@@ -19,14 +19,15 @@ Window = Annotated[
     typer.Option(
         "--window",
         metavar="WHAT",
-        help="drain: run each day to its last job; cut: end it at midnight; weeks: the later weeks of one replay of the log (Scheduling)",
+        help="drain: run each day to its last job; cut: end it at midnight; weeks: the later weeks of one replay of "
+        "the log (Scheduling)",
     ),
 ]
 
 
 def check(window: str, **by_days: Any) -> None:
-    """EscalaError for another window than there is, or for an option that goes by days beside weeks. by_days: option -> what was given,
-    None for nothing."""
+    """EscalaError for another window than there is, or for an option that goes by days beside weeks. by_days: option ->
+    what was given, None for nothing."""
     if window not in WINDOWS:
         raise EscalaError(f"unknown window {window!r}; known: {', '.join(WINDOWS)}")
     for name, value in by_days.items():
@@ -37,14 +38,19 @@ def check(window: str, **by_days: Any) -> None:
 def first_s(log: Any, days: list[Any], after: int) -> float:
     """When the days begin that are judged, s on the log's clock. days: those with at least two jobs."""
     if after >= len(days):
-        raise EscalaError(f"--after {after}: the log has {len(days)} days with at least two jobs; give a smaller number")
+        raise EscalaError(
+            f"--after {after}: the log has {len(days)} days with at least two jobs; give a smaller number"
+        )
     return float(days[after].origin_s - log.origin_s)
 
 
 def shown(found: Weekly) -> list[Any]:
     """Tables for the terminal."""
     first = next(iter(found.figures))
-    rows = [{"scheduler": name, **{figure: _text(ratio) for figure, ratio in each.items()}} for name, each in found.ratios.items()]
+    rows = [
+        {"scheduler": name, **{figure: _text(ratio) for figure, ratio in each.items()}}
+        for name, each in found.ratios.items()
+    ]
     return [
         rows_table([{"scheduler": name, **figures} for name, figures in found.figures.items()]),
         f"Ratios to {first}, with 95 % intervals over {found.weeks} weeks (below 1: better):",

@@ -24,23 +24,30 @@ if TYPE_CHECKING:
 
 Nodes = Annotated[
     list[str] | None,
-    typer.Option("--nodes", metavar="PART=RANGE", help="change of its nodes: batch=-10%..+10%, or batch=-2,+4; -10%..+10%: of all; repeat",
+    typer.Option("--nodes", metavar="PART=RANGE",
+                 help="change of its nodes: batch=-10%..+10%, or batch=-2,+4; -10%..+10%: of all; repeat",
                  show_default=False),
 ]  # fmt: skip
 Limits = Annotated[
     list[str] | None,
-    typer.Option("--limit", metavar="PART=TIME,...", help="its longest run time, such as batch=12:00:00; or a limit of an account or of a "
-                 "user in it, such as root:max_jobs=10,none or physics/ann:grp_tres.cpu=64; repeat", show_default=False),
+    typer.Option("--limit", metavar="PART=TIME,...",
+                 help="its longest run time, such as batch=12:00:00; or a limit of an account or of a "
+                 "user in it, such as root:max_jobs=10,none or physics/ann:grp_tres.cpu=64; repeat",
+                 show_default=False),
 ]  # fmt: skip
 Qos = Annotated[
     list[str] | None,
     typer.Option("--qos", metavar="QOS:LIMIT=VALUE,...", help="another limit or priority of a QOS, such as "
                  "normal:max_jobs_per_user=5,10,none; repeat", show_default=False),
 ]  # fmt: skip
-Schedulers = Annotated[str, typer.Option("--schedulers", metavar="A,B,...", help="slurm, slurm:bf_interval=60, easy, ...")]
+Schedulers = Annotated[
+    str, typer.Option("--schedulers", metavar="A,B,...", help="slurm, slurm:bf_interval=60, easy, ...")
+]
 
 
-Jobs = Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="replays side by side; by default one a core")]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", metavar="N", min=1, help="replays side by side; by default one a core")
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -64,7 +71,8 @@ def what_if(
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Replay a log on its site with more or fewer nodes, or other limits: who waits how long, and what energy it takes."""
+    """Replay a log on its site with more or fewer nodes, or other limits: who waits how long, and what energy it
+    takes."""
     import escala
     from escala.calibration import what_if as tried
     from escala.report.what_if import write_page
@@ -80,7 +88,9 @@ def what_if(
             share = begin(f"replaying {len(log)} jobs on each site")
             changes = {"nodes": nodes or (), "limits": limit or (), "qos": qos or ()}
             pieces = pieces_of(folder, log, machine, names, shared, **changes)
-            run = partial(tried, log, machine, **changes, schedulers=chosen, progress=share, jobs=jobs, on=where, keep=pieces)
+            run = partial(
+                tried, log, machine, **changes, schedulers=chosen, progress=share, jobs=jobs, on=where, keep=pieces
+            )
             found = interruptible(run)
             tell_found(pieces)
         about = f"{log.name} on {machine.name}: {len(log):,} jobs."
@@ -88,7 +98,14 @@ def what_if(
         if folder is not None:
             (folder / "what-if.json").write_text(json.dumps(plain(document), indent=1) + "\n", encoding="utf-8")
             write_page(found, folder / PAGE, f"{about} {machine.power_line[:1].upper()}{machine.power_line[1:]}")
-    emit(as_json, document, about, *shown(found), machine.power_line, *([f"The page: {out / PAGE}"] if out is not None else []))
+    emit(
+        as_json,
+        document,
+        about,
+        *shown(found),
+        machine.power_line,
+        *([f"The page: {out / PAGE}"] if out is not None else []),
+    )
 
 
 def shown(found: WhatIf) -> list[Any]:

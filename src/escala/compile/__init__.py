@@ -1,10 +1,11 @@
 """How Escala compiles: the only part that names Numba's decorator.
 
-`compiled` turns a function of plain loops over arrays into machine code, cached on disk. Numba itself is imported where something must be
-translated: it takes half of a short run. What a process calls from Python is kept as machine code of its own (`machine`), which is loaded
-without Numba. Where no cache folder can be written each process compiles anew. Numba keys its cache by the file of the function alone:
-editing a callee in another file would leave callers stale. Each module therefore has a cache folder of its own, which carries a hash of
-its source and of every module of Escala that it imports, directly or not (`sources`): an edit recompiles what may call it.
+`compiled` turns a function of plain loops over arrays into machine code, cached on disk. Numba itself is imported where
+something must be translated: it takes half of a short run. What a process calls from Python is kept as machine code of
+its own (`machine`), which is loaded without Numba. Where no cache folder can be written each process compiles anew.
+Numba keys its cache by the file of the function alone: editing a callee in another file would leave callers stale. Each
+module therefore has a cache folder of its own, which carries a hash of its source and of every module of Escala that it
+imports, directly or not (`sources`): an edit recompiles what may call it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "") not in ("", "0")
 OFTEN = 20_000  # calls after which Numba's quicker way of calling is worth its import
-RARE_S = 1e-3  # between two calls: calls that are as rare gain nothing by it, and a process that lives for weeks makes many of them
+# between two calls: calls that are as rare gain nothing by it, and a process that lives for weeks makes many of them
+RARE_S = 1e-3
 SOON = 100  # calls after which it is worth loading the function, where Numba is there already
 
 
@@ -136,7 +138,8 @@ class Compiled:
         return turn(self.folder(), self.__name__, _wait)
 
     def _in_turn(self, arguments: tuple[Any, ...], kind: Any) -> Machine | None:
-        """Machine code that another process has made by the time this one's turn comes; None: this one has translated the function."""
+        """Machine code that another process has made by the time this one's turn comes; None: this one has translated
+        the function."""
         with self.turn():
             found = _machine.load(self._folders(), self.__name__, kind)
             if found is None:
@@ -159,7 +162,8 @@ def compiled(function: F) -> F:
 
 
 def lean(function: F) -> F:
-    """Like `compiled`, for functions that make no arrays: without reference counts they compile faster and run faster."""
+    """Like `compiled`, for functions that make no arrays: without reference counts they compile faster and run
+    faster."""
     return Compiled(function, {"_nrt": False})  # type: ignore[return-value]
 
 
@@ -169,7 +173,8 @@ def inlined(function: F) -> F:
 
 
 def summed(function: F) -> F:
-    """Like `lean`, where sums may be reordered and multiplied in one step: for networks, whose sums no schedule depends on to the bit."""
+    """Like `lean`, where sums may be reordered and multiplied in one step: for networks, whose sums no schedule depends
+    on to the bit."""
     return Compiled(function, {"_nrt": False, "fastmath": {"reassoc", "contract", "nsz"}})  # type: ignore[return-value]
 
 
@@ -207,7 +212,8 @@ _machine: Any = None  # escala.compile.machine, once it is loaded whole
 
 
 def _whole_machine() -> Any:
-    """escala.compile.machine. Another thread may be loading it: `sys.modules` has it by then, half made, and only an import waits."""
+    """escala.compile.machine. Another thread may be loading it: `sys.modules` has it by then, half made, and only an
+    import waits."""
     global _machine
     _machine = importlib.import_module("escala.compile.machine")
     return _machine
@@ -223,7 +229,8 @@ def _wait() -> None:
 
 
 def when_compiling(begun: Callable[[], None]) -> None:
-    """From now on `begun` is called whenever code is compiled that is not in the cache, here or by another process that is waited for."""
+    """From now on `begun` is called whenever code is compiled that is not in the cache, here or by another process that
+    is waited for."""
     _told.append(begun)
     if "escala.compile.translation" in sys.modules:
         sys.modules["escala.compile.translation"].tell(begun)

@@ -1,8 +1,9 @@
 """Machine code of functions that are called from Python, kept in files and loaded without Numba.
 
-Numba writes, for each function and kinds of arguments, an object file in which all callees are contained. It is kept beside Numba's own
-cache where the function runs alone: no Python object, no memory of Numba's, no exception. Arguments are arrays and plain numbers. A few
-instructions before the function look into numpy's arrays as any extension does, so that a call costs little.
+Numba writes, for each function and kinds of arguments, an object file in which all callees are contained. It is kept
+beside Numba's own cache where the function runs alone: no Python object, no memory of Numba's, no exception. Arguments
+are arrays and plain numbers. A few instructions before the function look into numpy's arrays as any extension does, so
+that a call costs little.
 """
 
 from __future__ import annotations
@@ -39,25 +40,37 @@ _at = ctypes.c_size_t.from_address
 
 
 def _behind() -> int:
-    """Where in an array's object the address of its items stands, behind what every object has, and with it all that numpy's own macros
-    read there; 0: not as they do."""
+    """Where in an array's object the address of its items stands, behind what every object has, and with it all that
+    numpy's own macros read there; 0: not as they do."""
     place = object.__basicsize__
 
     def known(one: Any) -> bool:
         here = id(one) + place
-        shape, strides = (tuple(_at(_at(here + where).value + 8 * k).value for k in range(one.ndim)) for where in (_DIMENSIONS, _STRIDES))
+        shape, strides = (
+            tuple(_at(_at(here + where).value + 8 * k).value for k in range(one.ndim))
+            for where in (_DIMENSIONS, _STRIDES)
+        )
         return bool(_at(here).value == one.ctypes.data and shape == one.shape and strides == one.strides)
 
-    some = (np.zeros(3), np.zeros((2, 2), np.int8)[1:], np.zeros((3, 5)).T, np.zeros(1, [("a", "i8"), ("b", "f8")])["b"])
-    return place if sys.implementation.name == "cpython" and ctypes.sizeof(ctypes.c_void_p) == 8 and all(map(known, some)) else 0
+    some = (
+        np.zeros(3),
+        np.zeros((2, 2), np.int8)[1:],
+        np.zeros((3, 5)).T,
+        np.zeros(1, [("a", "i8"), ("b", "f8")])["b"],
+    )
+    return (
+        place
+        if sys.implementation.name == "cpython" and ctypes.sizeof(ctypes.c_void_p) == 8 and all(map(known, some))
+        else 0
+    )
 
 
 _BEHIND = _behind()
 
 
 def words_of(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
-    """What tells arguments of one kind from others at each call, in less time than their kinds; and the words that code is called with:
-    numbers, and of an array where its object has the address of its items."""
+    """What tells arguments of one kind from others at each call, in less time than their kinds; and the words that code
+    is called with: numbers, and of an array where its object has the address of its items."""
     told: list[Any] = []
     words: list[Any] = []
     for value in arguments:
@@ -87,11 +100,13 @@ def kind_of(arguments: tuple[Any, ...]) -> Kind | None:
 
 @functools.cache
 def _word(element: np.dtype[Any], flags: int, dimensions: int) -> str:
-    """The kind of an array, by what numpy says of it (flags: as one number); empty for one that compiled code does not take."""
+    """The kind of an array, by what numpy says of it (flags: as one number); empty for one that compiled code does not
+    take."""
     if not flags & _ALIGNED or element.hasobject:
         return ""
     order = "C" if flags & _C_ORDER else "F" if flags & _F_ORDER else "A"
-    return f"{order}{dimensions}{'' if flags & _WRITEABLE else 'r'}{element.str if element.names is None else str(element)}"
+    named = element.str if element.names is None else str(element)
+    return f"{order}{dimensions}{'' if flags & _WRITEABLE else 'r'}{named}"
 
 
 @functools.cache
@@ -105,7 +120,8 @@ def _llvm() -> Any:
 
 
 def _made_for() -> tuple[str, str]:
-    """The processor that code is made for, and what it can beyond its name: this one, or that of NUMBA_CPU_NAME, as Numba does."""
+    """The processor that code is made for, and what it can beyond its name: this one, or that of NUMBA_CPU_NAME, as
+    Numba does."""
     named = os.environ.get("NUMBA_CPU_NAME")
     if named:
         return named, os.environ.get("NUMBA_CPU_FEATURES", "")
@@ -165,7 +181,8 @@ class Machine:
 
 
 def load(folders: Iterable[Path], name: str, kind: Kind) -> Machine | None:
-    """The kept machine code of a function, from the first of the folders that has it; None where there is none for this machine."""
+    """The kept machine code of a function, from the first of the folders that has it; None where there is none for this
+    machine."""
     for folder in folders:
         try:
             head, _, code = _file(folder, name, kind).read_bytes().partition(b"\n")
@@ -188,8 +205,9 @@ def _loaded(code: bytes, kind: Kind, symbol: str, result: str) -> Machine:
 
 
 def _unpacked(module: Any, symbol: str, kind: Kind, item_bytes: list[int]) -> Any:
-    """LLVM's form of `symbol.words`, which calls a function of a module with what `Machine` packs: of arrays no reference counts, how many
-    items, bytes an item, where they are, shape and strides. item_bytes: of each argument that is an array."""
+    """LLVM's form of `symbol.words`, which calls a function of a module with what `Machine` packs: of arrays no
+    reference counts, how many items, bytes an item, where they are, shape and strides. item_bytes: of each argument
+    that is an array."""
     expected = [str(one.type) for one in module.get_function(symbol).arguments]
     lines: list[str] = []
 
@@ -204,9 +222,15 @@ def _unpacked(module: Any, symbol: str, kind: Kind, item_bytes: list[int]) -> An
     def put(value: str) -> None:
         """The next argument, from a word."""
         wanted = expected[len(given)]
-        given.append(value if wanted == "i64" else line(f"{'trunc' if wanted.startswith('i') else 'inttoptr'} i64 {value} to {wanted}"))
+        given.append(
+            value
+            if wanted == "i64"
+            else line(f"{'trunc' if wanted.startswith('i') else 'inttoptr'} i64 {value} to {wanted}")
+        )
 
-    given = [line(f"inttoptr i64 {name} to {wanted}") for name, wanted in zip(("%result", "%raised"), expected, strict=False)]
+    given = [
+        line(f"inttoptr i64 {name} to {wanted}") for name, wanted in zip(("%result", "%raised"), expected, strict=False)
+    ]
     for k, part in enumerate(kind):
         if part == "f":
             given.append(read("%words", 8 * k, "double"))
@@ -224,7 +248,8 @@ def _unpacked(module: Any, symbol: str, kind: Kind, item_bytes: list[int]) -> An
     lines.append(f'%status = call i32 @"{symbol}"({passed})')
     body = "\n  ".join(lines)
     text = (
-        f'declare i32 @"{symbol}"({", ".join(expected)})\ndefine i32 @"{symbol}.words"(i64 %result, i64 %raised, i64 %words) {{\n  {body}\n'
+        f'declare i32 @"{symbol}"({", ".join(expected)})\ndefine i32 @"{symbol}.words"(i64 %result, i64 %raised, '
+        f"i64 %words) {{\n  {body}\n"
     )
     made = _llvm().parse_assembly(f"{text}  ret i32 %status\n}}\n")
     made.triple, made.data_layout = module.triple, module.data_layout
@@ -232,8 +257,9 @@ def _unpacked(module: Any, symbol: str, kind: Kind, item_bytes: list[int]) -> An
 
 
 def keep(folder: Path, name: str, kind: Kind, item_bytes: list[int], module: Any, symbol: str, result: str) -> None:
-    """Keep the machine code of a function, if it runs alone. module: LLVM's form of it and of its callees, which is not changed; symbol:
-    its name there; item_bytes: of each argument that is an array; result: "", f, b, or an i for each number returned."""
+    """Keep the machine code of a function, if it runs alone. module: LLVM's form of it and of its callees, which is not
+    changed; symbol: its name there; item_bytes: of each argument that is an array; result: "", f, b, or an i for each
+    number returned."""
     llvm = _llvm()
     passes: Any = getattr(llvm, "create_new_module_pass_manager", lambda: None)()
     if not hasattr(passes, "add_global_dead_code_eliminate_pass"):
@@ -253,7 +279,8 @@ def keep(folder: Path, name: str, kind: Kind, item_bytes: list[int], module: Any
     code = target.emit_object(module)
     said = {"format": _FORMAT, "processor": _processor(), "sum": zlib.crc32(code), "symbol": symbol, "result": result}
     path = _file(folder, name, kind)
-    part_of = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")  # with the rights that others need to read a shared folder
+    # with the rights that others need to read a shared folder
+    part_of = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
     with contextlib.suppress(OSError):
         try:
             part_of.write_bytes(json.dumps(said).encode() + b"\n" + code)

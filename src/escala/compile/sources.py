@@ -44,7 +44,8 @@ def sources_of(path: Path) -> list[Path]:
             if other not in seen:
                 seen.add(other)
                 waiting.append(other)
-        if STATE in seen and WORLD not in seen:  # how a simulation is passed: code that names no more than its type depends on it
+        # how a simulation is passed: code that names no more than its type depends on it
+        if STATE in seen and WORLD not in seen:
             seen.add(WORLD)
             waiting.append(WORLD)
     return sorted(seen)

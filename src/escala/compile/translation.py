@@ -32,8 +32,9 @@ BLAS = "scipy.linalg.cython_blas"
 
 @functools.cache
 def _spare_blas() -> None:
-    """Numba imports scipy's linear algebra when it first loads or compiles a function, to know whether it is there: 16 MB and a sixth of a
-    second, for what nothing here uses. Compiled code that multiplies matrices imports it when it needs it."""
+    """Numba imports scipy's linear algebra when it first loads or compiles a function, to know whether it is there: 16
+    MB and a sixth of a second, for what nothing here uses. Compiled code that multiplies matrices imports it when it
+    needs it."""
     if BLAS in sys.modules:
         return
     sys.modules[BLAS] = None  # type: ignore[assignment]
@@ -45,8 +46,8 @@ def _spare_blas() -> None:
 
 
 def _one_specialisation(dispatcher: Any) -> Any:
-    """Numba compiles a callee anew for each mix of int32, int64 and literal arguments: the kernel then compiled four times as long. Widen
-    them at each call."""
+    """Numba compiles a callee anew for each mix of int32, int64 and literal arguments: the kernel then compiled four
+    times as long. Widen them at each call."""
     template, load = dispatcher.get_call_template, dispatcher.compile
 
     def loaded(signature: Any) -> Any:
@@ -65,7 +66,13 @@ def _options(code: front.Compiled) -> dict[str, Any]:
     folder = code.folder()
     if folder is not None:  # Numba asks for the folder while it decorates
         numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
-    return {"cache": folder is not None, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **code.options}
+    return {
+        "cache": folder is not None,
+        "nogil": True,
+        "error_model": "numpy",
+        "no_cfunc_wrapper": True,
+        **code.options,
+    }
 
 
 def dispatcher_of(code: front.Compiled) -> Any:

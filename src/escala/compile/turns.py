@@ -21,10 +21,12 @@ _mine = threading.local()
 
 @contextlib.contextmanager
 def turn(folder: Path | None, name: str, waits: Callable[[], None]) -> Iterator[None]:
-    """Alone, among processes that keep code in `folder`, with the function `name`: by a lock that ends with its process. `waits` is called
-    once where another one has it. Without a folder, or without such locks, nobody waits. A thread that has a turn asks for no second one,
-    so that none waits for another that waits for it."""
-    handle = None if fcntl is None or folder is None or getattr(_mine, "taken", False) else _opened(folder / f"{name}.lock")
+    """Alone, among processes that keep code in `folder`, with the function `name`: by a lock that ends with its
+    process. `waits` is called once where another one has it. Without a folder, or without such locks, nobody waits. A
+    thread that has a turn asks for no second one, so that none waits for another that waits for it."""
+    handle = (
+        None if fcntl is None or folder is None or getattr(_mine, "taken", False) else _opened(folder / f"{name}.lock")
+    )
     if handle is None:
         yield
         return

@@ -1,8 +1,9 @@
 """Compiled code that is optimised once, as a whole.
 
-Numba optimises each function with all that it calls, and makes machine code of it, before it does so with its caller: what lies deep is
-done again for each function above it. Here a function that only compiled code calls stays as it was translated; it is optimised, and
-becomes machine code, within those that are called from Python. EASY's kernel is ready in half the time, that of Slurm's rules in a third.
+Numba optimises each function with all that it calls, and makes machine code of it, before it does so with its caller:
+what lies deep is done again for each function above it. Here a function that only compiled code calls stays as it was
+translated; it is optimised, and becomes machine code, within those that are called from Python. EASY's kernel is ready
+in half the time, that of Slurm's rules in a third.
 """
 
 # mypy: allow-untyped-calls
@@ -22,7 +23,8 @@ _ENVIRONMENT = "_ZN08NumbaEnv"  # how the names begin of what holds a function's
 
 
 class _Library(codegen.JITCodeLibrary):
-    """Translated code, with the libraries of all that it calls, directly or not: those that are called stand before their callers."""
+    """Translated code, with the libraries of all that it calls, directly or not: those that are called stand before
+    their callers."""
 
     def add_linking_library(self, library: Any) -> None:
         """Also what that library calls."""

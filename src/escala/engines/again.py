@@ -1,7 +1,8 @@
-"""The same command, begun again by each task of an array on Slurm: for pieces of work that no text holds, such as replays under policies.
+"""The same command, begun again by each task of an array on Slurm: for pieces of work that no text holds, such as
+replays under policies.
 
-The tasks get the words of the command. Each comes by itself to the pieces that are wanted, does its share of them, keeps what they give
-where the command keeps it, and ends. The process that submitted the array takes it from there.
+The tasks get the words of the command. Each comes by itself to the pieces that are wanted, does its share of them,
+keeps what they give where the command keeps it, and ends. The process that submitted the array takes it from there.
 """
 
 from __future__ import annotations
@@ -27,21 +28,26 @@ class Keyed(Protocol):
 
 @dataclass
 class Again:
-    """The engine of a command, in the process that waits. words: its arguments; options: of sbatch, see `on_slurm.options_of`; folder: of
-    the arrays, which every node sees under this path; turn: how many times it was called, by which tasks find their pieces."""
+    """The engine of a command, in the process that waits. words: its arguments; options: of sbatch, see
+    `on_slurm.options_of`; folder: of the arrays, which every node sees under this path; turn: how many times it was
+    called, by which tasks find their pieces."""
 
     words: Sequence[str]
     options: Mapping[str, str]
     folder: Path
     turn: int = 0
 
-    def __call__(self, pieces: Sequence[Any], job: Callable[[Any], dict[str, Any]]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    def __call__(
+        self, pieces: Sequence[Any], job: Callable[[Any], dict[str, Any]]
+    ) -> Iterator[tuple[Any, dict[str, Any]]]:
         """Every piece with `KEPT`, or an `error`, as they end."""
         self.turn += 1
         if pieces:
             assert isinstance(job, Keyed)
             self.folder.mkdir(exist_ok=True)
-            yield from on_slurm.each(pieces, _Asked(self.words, self.turn, job), options=self.options, folder=self.folder)
+            yield from on_slurm.each(
+                pieces, _Asked(self.words, self.turn, job), options=self.options, folder=self.folder
+            )
 
 
 @dataclass(frozen=True)
@@ -68,8 +74,8 @@ class _Asked:
 
 @dataclass
 class Share:
-    """What a task does of a command. turn, keys: of the pieces that are wanted; n: how many side by side; there: gives what a job gives of
-    a piece; tell: what became of one, by its key. come: how many turns it has come to."""
+    """What a task does of a command. turn, keys: of the pieces that are wanted; n: how many side by side; there: gives
+    what a job gives of a piece; tell: what became of one, by its key. come: how many turns it has come to."""
 
     turn: int
     keys: Sequence[str]

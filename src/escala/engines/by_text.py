@@ -1,4 +1,5 @@
-"""Work as plain text, for processes that no object reaches: JSON, never a pickle, so that reading it can run nothing."""
+"""Work as plain text, for processes that no object reaches: JSON, never a pickle, so that reading it can run
+nothing."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 class ByText(Protocol):
     """Work that a process can do from text alone: called with a piece, it gives what a job gives.
 
-    module: `python -m` this does the pieces of a text, see `escala.engines.task`. key: of a piece, the hash of all that its result depends
-    on. written: the work and some pieces.
+    module: `python -m` this does the pieces of a text, see `escala.engines.task`. key: of a piece, the hash of all that
+    its result depends on. written: the work and some pieces.
     """
 
     module: ClassVar[str]

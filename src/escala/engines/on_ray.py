@@ -1,4 +1,5 @@
-"""Pieces of work, such as runs of a campaign, on Ray: a task each, here or on a cluster whose nodes see the same files and Escala."""
+"""Pieces of work, such as runs of a campaign, on Ray: a task each, here or on a cluster whose nodes see the same files
+and Escala."""
 
 from __future__ import annotations
 
@@ -33,16 +34,17 @@ except Exception as error:
     sys.stdout.write(f"{type(error).__name__}: {error}")
     sys.exit(1)
 """
-"""A process that does nothing but connect: Ray waits for minutes for a service that speaks as it does and is none, and writes of it where
-nobody can keep it from doing so."""
+"""A process that does nothing but connect: Ray waits for minutes for a service that speaks as it does and is none, and
+writes of it where nobody can keep it from doing so."""
 
 
 @contextmanager
 def cluster(address: str | None) -> Iterator[Callable[..., Iterator[tuple[Any, dict[str, Any]]]]]:
-    """Ray, connected inside the block. address: HOST:PORT of a cluster; "auto": the one that this machine is part of; None: this machine,
-    or what the process is connected to already.
+    """Ray, connected inside the block. address: HOST:PORT of a cluster; "auto": the one that this machine is part of;
+    None: this machine, or what the process is connected to already.
 
-    Raises EscalaError, one line: Ray is not installed, nothing answers there within seconds, or what answers is no such cluster.
+    Raises EscalaError, one line: Ray is not installed, nothing answers there within seconds, or what answers is no such
+    cluster.
     """
     if address is not None and "ray" not in sys.modules:  # else only the processes that it starts would look for one
         use_token()
@@ -75,15 +77,16 @@ def _unusable(address: str | None, why: str) -> EscalaError:
 
 
 def use_token() -> None:
-    """Have Ray show the cluster the token that is at hand: `ray start` makes one (Ray 2.60), and Ray looks for it in this mode alone, which
-    it reads when it is imported."""
+    """Have Ray show the cluster the token that is at hand: `ray start` makes one (Ray 2.60), and Ray looks for it in
+    this mode alone, which it reads when it is imported."""
     given = any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
     if given or (Path.home() / ".ray" / "auth_token").is_file():
         os.environ.setdefault("RAY_AUTH_MODE", "token")
 
 
 def check_answer(address: str) -> None:
-    """EscalaError where no service of Ray's kind answers at HOST:PORT within seconds: Ray itself tries for more than a minute."""
+    """EscalaError where no service of Ray's kind answers at HOST:PORT within seconds: Ray itself tries for more than a
+    minute."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host, int(port)), timeout=ANSWER_S) as line:
@@ -91,16 +94,22 @@ def check_answer(address: str) -> None:
             line.sendall(HELLO)
             answer = line.recv(9)
     except (OSError, ValueError, OverflowError) as error:
-        raise EscalaError(f"no Ray cluster answers at {address} (--on ray): {error}: give HOST:PORT as `ray start` told it") from None
+        raise EscalaError(
+            f"no Ray cluster answers at {address} (--on ray): {error}: give HOST:PORT as `ray start` told it"
+        ) from None
     if len(answer) < 4 or answer[3] != SETTINGS:
-        raise EscalaError(f"what answers at {address} is no Ray cluster (--on ray): give HOST:PORT as `ray start` told it")
+        raise EscalaError(
+            f"what answers at {address} is no Ray cluster (--on ray): give HOST:PORT as `ray start` told it"
+        )
 
 
 def check_connection(address: str) -> None:
     """EscalaError where another process cannot connect to a cluster at HOST:PORT in time."""
     call = [sys.executable, "-c", CONNECT, address]
     try:
-        done = subprocess.run(call, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=CONNECT_S)
+        done = subprocess.run(
+            call, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=CONNECT_S
+        )
     except subprocess.TimeoutExpired:
         raise EscalaError(
             f"what answers at {address} took no connection in {CONNECT_S:.0f} s, as a Ray cluster does (--on ray): "
@@ -111,7 +120,8 @@ def check_connection(address: str) -> None:
 
 
 def each(ray: Any, pieces: Sequence[Any], job: Callable[[Any], dict[str, Any]]) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Every piece of work with what `job` gives, as they end; at most `AHEAD` for each core of the cluster are given to Ray at a time."""
+    """Every piece of work with what `job` gives, as they end; at most `AHEAD` for each core of the cluster are given to
+    Ray at a time."""
     task = ray.remote(num_cpus=1, max_retries=0)(there)
     most = AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
     with _sent():

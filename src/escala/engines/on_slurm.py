@@ -1,8 +1,9 @@
-"""Pieces of work, such as runs of a campaign, on Slurm: an array of sbatch, whose tasks read their pieces and write what they found as text
-in its folder.
+"""Pieces of work, such as runs of a campaign, on Slurm: an array of sbatch, whose tasks read their pieces and write
+what they found as text in its folder.
 
-A task that ends before its time is charged to its first piece without a result: that one is tried once more, in a task of its own, and then
-named; the others go into the next array. An array outlives the process that asked for it: the next one in the folder takes it up.
+A task that ends before its time is charged to its first piece without a result: that one is tried once more, in a task
+of its own, and then named; the others go into the next array. An array outlives the process that asked for it: the next
+one in the folder takes it up.
 """
 
 from __future__ import annotations
@@ -37,15 +38,18 @@ ASKED, FOUND, SAID = "asked", "found", "out"
 """What the files of a task end in: its pieces, what it found, what it printed."""
 BEGUN = b"begun\n"
 """The first line of what a task found."""
-TAKES = "Slurm takes this as a command alone, with --on slurm, for its tasks begin the command again: give local, local:N or ray here"
+TAKES = (
+    "Slurm takes this as a command alone, with --on slurm, for its tasks begin the command again: give local, "
+    "local:N or ray here"
+)
 LIMIT_S = 60.0
 LOOK_S, QUEUE_S = 0.2, 5.0
 """How long to wait between two looks at the files of an array at first, and between two questions to Slurm."""
 
 
 def options_of(text: str) -> dict[str, str]:
-    """`tasks` and long options of sbatch, as KEY=VALUE joined by colons; a part without = belongs to the value before it, as in
-    time=01:00:00. EscalaError for anything else."""
+    """`tasks` and long options of sbatch, as KEY=VALUE joined by colons; a part without = belongs to the value before
+    it, as in time=01:00:00. EscalaError for anything else."""
     found: dict[str, str] = {}
     key = ""
     for part in text.split(":") if text else ():
@@ -59,7 +63,10 @@ def options_of(text: str) -> dict[str, str]:
         elif key:
             found[key] += f":{part}"
         else:
-            raise EscalaError(f"engine slurm (--on): {quoted(part)} is no option: write KEY=VALUE, as in slurm:tasks=64:partition=short")
+            raise EscalaError(
+                f"engine slurm (--on): {quoted(part)} is no option: write KEY=VALUE, as in "
+                "slurm:tasks=64:partition=short"
+            )
     tasks = found.get("tasks", "1")
     if not (tasks.isascii() and tasks.isdigit() and 1 <= int(tasks[:9]) <= MOST_TASKS):
         raise EscalaError(f"engine slurm (--on): tasks={quoted(tasks)}: give a whole number from 1 to {MOST_TASKS:,}")
@@ -81,11 +88,16 @@ def ready(text: str, tasks: int = TASKS) -> dict[str, str]:
     options = options_of(text)
     for client in CLIENTS:
         if shutil.which(client) is None:
-            raise EscalaError(f"--on slurm needs {', '.join(CLIENTS)}, and {client} is not on the PATH: run it where jobs are submitted")
+            raise EscalaError(
+                f"--on slurm needs {', '.join(CLIENTS)}, and {client} is not on the PATH: run it where jobs are "
+                "submitted"
+            )
     return {"tasks": str(max(1, min(tasks, MOST_TASKS)))} | options
 
 
-def each(pieces: Sequence[Any], job: Callable[[Any], dict[str, Any]], *, options: Mapping[str, str], folder: Path) -> Iterator[Found]:
+def each(
+    pieces: Sequence[Any], job: Callable[[Any], dict[str, Any]], *, options: Mapping[str, str], folder: Path
+) -> Iterator[Found]:
     """Every piece with what the job gives, as they end. EscalaError for a job that text does not hold."""
     if not isinstance(job, ByText):
         raise EscalaError(TAKES)
@@ -96,7 +108,9 @@ def each(pieces: Sequence[Any], job: Callable[[Any], dict[str, Any]], *, options
     while open_:
         under_way = {key for array in left for chunk in array.chunks.values() for key in chunk}
         waiting = [key for key in open_ if key not in under_way]
-        chunks = [[key] for key in waiting if key in tried] + _split([key for key in waiting if key not in tried], n_tasks)
+        chunks = [[key] for key in waiting if key in tried] + _split(
+            [key for key in waiting if key not in tried], n_tasks
+        )
         array = left.pop() if left else Array.submitted(folder, job, open_, chunks, options)
         for key, told in array.results(open_):
             yield open_.pop(key), told
@@ -139,7 +153,9 @@ class Array:
     def __post_init__(self) -> None:
         if self.taken_up:
             with suppress(OSError, ValueError):
-                self.chunks = {k: line.split() for k, line in enumerate((self.folder / "keys").read_text().splitlines())}
+                self.chunks = {
+                    k: line.split() for k, line in enumerate((self.folder / "keys").read_text().splitlines())
+                }
 
     @property
     def name(self) -> str:
@@ -147,7 +163,9 @@ class Array:
         return f"escala-{self.folder.name.removeprefix(self.PREFIX)}"
 
     @classmethod
-    def submitted(cls, folder: Path, job: ByText, pieces: Mapping[str, Any], chunks: list[list[str]], options: Mapping[str, str]) -> Array:
+    def submitted(
+        cls, folder: Path, job: ByText, pieces: Mapping[str, Any], chunks: list[list[str]], options: Mapping[str, str]
+    ) -> Array:
         """A new array, a task for each list of keys. EscalaError where sbatch refuses it."""
         array = cls((folder / f"{cls.PREFIX}{secrets.token_hex(6)}").resolve(), False)
         array.folder.mkdir()
@@ -157,7 +175,12 @@ class Array:
                 write_whole(array.folder / f"{k}.{ASKED}", job.written([pieces[key] for key in chunk]))
             script = shlex.join([sys.executable, "-m", job.module, str(array.folder), os.getcwd(), made_by()])
             given = [f"--{name}={value}" for name, value in options.items() if name != "tasks"]
-            own = [f"--job-name={array.name}", f"--array=0-{len(chunks) - 1}", f"--chdir={array.folder}", f"--output=%a.{SAID}"]
+            own = [
+                f"--job-name={array.name}",
+                f"--array=0-{len(chunks) - 1}",
+                f"--chdir={array.folder}",
+                f"--output=%a.{SAID}",
+            ]
             status, said = _client("sbatch", "--parsable", *own, *given, script=f"#!/bin/sh\nexec {script}\n")
             if status != 0:
                 raise EscalaError(f"sbatch refuses the array (--on slurm): {one_line(said)[:300]}")
@@ -168,8 +191,9 @@ class Array:
         return array
 
     def results(self, wanted: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What is found of the wanted pieces, as it is written, until every task has found all of its own or is no longer there. What
-        failed in an array that is taken up has been said by the process before: it is tried again."""
+        """What is found of the wanted pieces, as it is written, until every task has found all of its own or is no
+        longer there. What failed in an array that is taken up has been said by the process before: it is tried
+        again."""
         missing = {k: {key for key in chunk if key in wanted} for k, chunk in self.chunks.items()}
         begin, asked, gone = time.monotonic(), time.monotonic(), set[int]()
         while any(missing.values()):
@@ -234,7 +258,9 @@ class Array:
 def _client(client: str, *words: str, script: str = "") -> tuple[int, str]:
     """The status of one of Slurm's clients, and what it printed."""
     try:
-        done = subprocess.run([client, *words], input=script, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        done = subprocess.run(
+            [client, *words], input=script, capture_output=True, text=True, timeout=LIMIT_S, check=False
+        )
     except subprocess.TimeoutExpired:
         return 1, f"{client}: no answer within {LIMIT_S:g} s"
     except OSError as error:

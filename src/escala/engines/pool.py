@@ -46,8 +46,8 @@ def _pool(n: int) -> ProcessPoolExecutor:
 def each(pieces: Sequence[T], n: int, job: Job[T]) -> Iterator[tuple[T, dict[str, Any]]]:
     """Every piece of work with what `job` gives, as they end. n: processes; 1: this one.
 
-    A piece whose process ends before its time is tried once more, alone, and then has an `error`. EscalaError where no process lives until
-    the end of a piece.
+    A piece whose process ends before its time is tried once more, alone, and then has an `error`. EscalaError where no
+    process lives until the end of a piece.
     """
     if n == 1 or len(pieces) < 2:
         for piece in pieces:
@@ -66,15 +66,15 @@ def each(pieces: Sequence[T], n: int, job: Job[T]) -> Iterator[tuple[T, dict[str
         any_done = any_done or any(told != {"error": ENDED} for _, told in again)
         if len(again) > 1 and not any_done:
             raise EscalaError(
-                "no process lives until the end of its work: give more memory, work in one process (--on local:1, --jobs 1), or, in a "
-                "script of your own, call it under if __name__ == '__main__':"
+                "no process lives until the end of its work: give more memory, work in one process (--on local:1, "
+                "--jobs 1), or, in a script of your own, call it under if __name__ == '__main__':"
             )
         yield from again
 
 
 def _until_broken(waiting: deque[T], n: int, job: Job[T]) -> Iterator[tuple[T, dict[str, Any] | None]]:
-    """Take pieces from `waiting` and do them until there are none, or a process has ended before its time: then None for all that were
-    under way."""
+    """Take pieces from `waiting` and do them until there are none, or a process has ended before its time: then None
+    for all that were under way."""
     pool, running, broken = _pool(n), dict[Future[dict[str, Any]], T](), False
     try:
         while running or (waiting and not broken):

@@ -1,7 +1,7 @@
 """A task of an array on Slurm: python -m MODULE ARRAY FOLDER PROGRAM, with its number in SLURM_ARRAY_TASK_ID.
 
-It does the pieces of its file, on as many processes as it has processors, and adds what each found to another, a line each. A task that was
-begun again goes on.
+It does the pieces of its file, on as many processes as it has processors, and adds what each found to another, a line
+each. A task that was begun again goes on.
 """
 
 from __future__ import annotations
@@ -32,9 +32,11 @@ def processors() -> int:
 
 
 @contextmanager
-def asked_in(array: str, read: Callable[[str], Any]) -> Iterator[tuple[Any, set[str], Callable[[str, dict[str, Any]], None]]]:
-    """What this task was asked, as it is read of its text, before it counts as begun; the keys of what it has found before; and what to
-    tell what it finds, a line each."""
+def asked_in(
+    array: str, read: Callable[[str], Any]
+) -> Iterator[tuple[Any, set[str], Callable[[str, dict[str, Any]], None]]]:
+    """What this task was asked, as it is read of its text, before it counts as begun; the keys of what it has found
+    before; and what to tell what it finds, a line each."""
     place, number = Path(array), os.environ["SLURM_ARRAY_TASK_ID"]
     asked = read((place / f"{number}.{ASKED}").read_text())
     path = place / f"{number}.{FOUND}"

@@ -19,11 +19,15 @@ def made_by() -> str:
 
 
 def there(piece: Any, job: Callable[[Any], dict[str, Any]], folder: str, program: str) -> dict[str, Any]:
-    """One piece of work on another machine, in the folder in which the work was begun; `error` where its Escala is another one."""
+    """One piece of work on another machine, in the folder in which the work was begun; `error` where its Escala is
+    another one."""
     with suppress(OSError):
         os.chdir(folder)
     if _program() != program:
-        return {"error": f"node {socket.gethostname()} has another version or state of Escala ({_program()}): install {program} there"}
+        return {
+            "error": f"node {socket.gethostname()} has another version or state of Escala ({_program()}): install "
+            f"{program} there"
+        }
     return job(piece)
 
 

@@ -17,8 +17,8 @@ class Threads:
     n: int
 
     def __call__(self, pieces: Sequence[T], job: Callable[[T], dict[str, Any]]) -> Iterator[tuple[T, dict[str, Any]]]:
-        """Every piece of work with what `job` gives, as they end. After a piece that fails nothing more begins; what runs already is
-        finished and given, and then its exception is raised."""
+        """Every piece of work with what `job` gives, as they end. After a piece that fails nothing more begins; what
+        runs already is finished and given, and then its exception is raised."""
         failure: BaseException | None = None
         with ThreadPoolExecutor(self.n) as pool:
             running = {pool.submit(job, piece): piece for piece in pieces}

@@ -41,10 +41,13 @@ class Deciding:
         return f"agent ({self.manifest['algorithm']})"
 
     def probabilities(self, observation: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Probability of each action, [n, actions], for observations [n, ...] and masks [n, actions]. Masked actions have none."""
+        """Probability of each action, [n, actions], for observations [n, ...] and masks [n, actions]. Masked actions
+        have none."""
         return probabilities(self.logits(np.array(observation, np.float32)), mask)
 
-    def act(self, observation: NDArray[np.float32], mask: NDArray[np.bool_], random: np.random.Generator | None) -> NDArray[np.int64]:
+    def act(
+        self, observation: NDArray[np.float32], mask: NDArray[np.bool_], random: np.random.Generator | None
+    ) -> NDArray[np.int64]:
         """Actions [n]: sampled by `random` (one draw an observation), or the greedy ones without."""
         return choose(self.probabilities(observation, mask), random)
 
@@ -54,8 +57,8 @@ class Deciding:
         return bool(self.manifest.get("sampled", True))
 
     def policy(self, sampled: bool | None = None, seed: int = 0) -> Any:
-        """A policy for `simulate`: a shutdown policy (off-reservation) or a scheduler. sampled: draw actions by `seed`; else greedy ones;
-        by default as its preset does better."""
+        """A policy for `simulate`: a shutdown policy (off-reservation) or a scheduler. sampled: draw actions by `seed`;
+        else greedy ones; by default as its preset does better."""
         from escala.envs.learnt import policy_of
 
         return policy_of(self, self.sampled if sampled is None else sampled, seed)

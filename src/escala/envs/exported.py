@@ -1,5 +1,5 @@
-"""Trained agents and teams that decide without torch: weights as numpy arrays, a manifest, and the forward pass in numpy
-(`escala.envs.forward`)."""
+"""Trained agents and teams that decide without torch: weights as numpy arrays, a manifest, and the forward pass in
+numpy (`escala.envs.forward`)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MANIFEST, WEIGHTS = "manifest.json", "weights.npz"
 
 
 class Exported(Deciding):
-    """An agent whose network is numpy arrays by name, those that decide of stable-baselines3's policy. What recurrent layers are given at
-    all steps is one product, in less than half the time where its weights lie in columns."""
+    """An agent whose network is numpy arrays by name, those that decide of stable-baselines3's policy. What recurrent
+    layers are given at all steps is one product, in less than half the time where its weights lie in columns."""
 
     def __init__(self, manifest: Mapping[str, Any], weights: Weights) -> None:
         super().__init__(manifest)
@@ -72,14 +72,20 @@ _ASIDE = (
 
 
 def export(manifest: Mapping[str, Any], weights: Weights, folder: str | Path) -> None:
-    """Write an exported agent. weights: all of the network, by name. EscalaError for networks that cannot be exported."""
+    """Write an exported agent. weights: all of the network, by name. EscalaError for networks that cannot be
+    exported."""
     forward_of(manifest)
     _write(manifest, KIND, _deciding(weights), folder)
 
 
 def export_team(manifest: Mapping[str, Any], weights: Sequence[Weights], folder: str | Path) -> None:
     """Write an exported team. weights: all of each network, by name."""
-    _write(manifest, TEAM, {f"{k}/{name}": value for k, one in enumerate(weights) for name, value in _deciding(one).items()}, folder)
+    _write(
+        manifest,
+        TEAM,
+        {f"{k}/{name}": value for k, one in enumerate(weights) for name, value in _deciding(one).items()},
+        folder,
+    )
 
 
 def _deciding(weights: Weights) -> dict[str, Numbers]:
@@ -114,10 +120,14 @@ def load_exported(folder: str | Path) -> Exported | ExportedTeam:
     source = Path(folder)
     manifest = read_json(source / MANIFEST)
     if not isinstance(manifest, dict) or manifest.get("kind") not in (KIND, TEAM) or manifest.get("format") != FORMAT:
-        raise EscalaError(f"{source / MANIFEST}: not the manifest of an exported agent of format {FORMAT}: export it again")
+        raise EscalaError(
+            f"{source / MANIFEST}: not the manifest of an exported agent of format {FORMAT}: export it again"
+        )
     raw = read_all(source / WEIGHTS)
     if digest(source / WEIGHTS) != manifest.get("weights_sha256"):
-        raise EscalaError(f"{source}: {WEIGHTS} is not the file that {MANIFEST} was written for: export the agent again")
+        raise EscalaError(
+            f"{source}: {WEIGHTS} is not the file that {MANIFEST} was written for: export the agent again"
+        )
     with own(source / WEIGHTS, manifest["kind"], "export it again"):
         held = np.load(io.BytesIO(raw), allow_pickle=False)
         weights = {name: held[name] for name in held.files}
@@ -135,7 +145,10 @@ def _agent(about: Mapping[str, Any], weights: Weights) -> Exported:
 
 def _team(about: Mapping[str, Any], weights: Weights) -> ExportedTeam:
     agents = 1 if about["mode"] == "shared" else int(about["agents"])
-    parts = [{name.partition("/")[2]: value for name, value in weights.items() if name.startswith(f"{k}/")} for k in range(agents)]
+    parts = [
+        {name.partition("/")[2]: value for name, value in weights.items() if name.startswith(f"{k}/")}
+        for k in range(agents)
+    ]
     team = ExportedTeam(about, parts)
     for ask in team.networks_asked():
         shown = ask(np.zeros((1, Shape(*about["shape"]).numbers), np.float32)).shape

@@ -1,7 +1,9 @@
-"""Networks of trained agents without torch: from observations to preferences, in numpy, by weights that have torch's names.
+"""Networks of trained agents without torch: from observations to preferences, in numpy, by weights that have torch's
+names.
 
-Preferences are those of torch but for the rounding of float32. What a network reads lies in the observation alone: recurrent ones begin
-anew at each decision, with the oldest of what is shown, so nothing is carried from one decision to the next.
+Preferences are those of torch but for the rounding of float32. What a network reads lies in the observation alone:
+recurrent ones begin anew at each decision, with the oldest of what is shown, so nothing is carried from one decision to
+the next.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ Forward = Callable[[Weights, Numbers], Numbers]
 
 
 class Shape(NamedTuple):
-    """How a compact observation of `escala.envs.multi` is cut: slots, own machines, kinds, rows told of each machine, and all numbers."""
+    """How a compact observation of `escala.envs.multi` is cut: slots, own machines, kinds, rows told of each machine,
+    and all numbers."""
 
     slots: int
     machines: int
@@ -124,7 +127,8 @@ def _image(w: Weights, seen: Numbers, pooled: bool) -> Numbers:
 
 
 def _queue_and_running(w: Weights, seen: Numbers) -> Numbers:
-    """The platform now and before, waiting and running jobs as sets: each summed and maximised, empty places count for nothing."""
+    """The platform now and before, waiting and running jobs as sets: each summed and maximised, empty places count for
+    nothing."""
     ends = np.cumsum((HISTORY * SNAPSHOT, JOBS * JOB, RUNNING_SHOWN * RUNNING))
     past, waiting, running, summary = np.split(seen, ends, axis=1)
     past, first = past.reshape(-1, HISTORY, SNAPSHOT), waiting[:, :JOB]
@@ -150,7 +154,11 @@ READERS: dict[str | None, Forward] = {
 
 def _layers(manifest: Mapping[str, Any]) -> Forward:
     """What is read, dense layers with a function behind each, and the action layer, or that of ordered choices."""
-    read, relu, ordered = READERS[manifest["extractor"]], bool(manifest.get("relu")), manifest.get("ordered") is not None
+    read, relu, ordered = (
+        READERS[manifest["extractor"]],
+        bool(manifest.get("relu")),
+        manifest.get("ordered") is not None,
+    )
     choices = np.arange(int(manifest["actions"]), dtype=np.float32)
 
     def forward(w: Weights, seen: Numbers) -> Numbers:
@@ -166,13 +174,16 @@ def _layers(manifest: Mapping[str, Any]) -> Forward:
 
 def _ordered(w: Weights, latent: Numbers, choices: Numbers) -> Numbers:
     """Preferences of a rounded Gaussian over the choices."""
-    away = (choices - w["action_net.centre"] - _dense(w, "action_net.mu", latent)) / (np.exp(w["action_net.spread"]) + LEAST_SPREAD)
+    away = (choices - w["action_net.centre"] - _dense(w, "action_net.mu", latent)) / (
+        np.exp(w["action_net.spread"]) + LEAST_SPREAD
+    )
     out: Numbers = np.float32(-0.5) * np.square(away)
     return out
 
 
 def _queue(w: Weights, seen: Numbers) -> Numbers:
-    """Preferences of the no-op, then of the places: released jobs by their order, above the no-op, and this above the held."""
+    """Preferences of the no-op, then of the places: released jobs by their order, above the no-op, and this above the
+    held."""
     row, place = np.nonzero(seen[:, :, 0] > 0.0)
     order, release = w["mlp_extractor.score.weight"] @ job_features(seen, row, place).astype(np.float32).T
     wanted = np.full(seen.shape[:2], np.nan, np.float32)
@@ -210,7 +221,8 @@ def pairs(w: Weights, seen: Numbers, shape: Shape) -> Numbers:
     jobs, rest = seen[:, :end].reshape(len(seen), shape.slots, -1), seen[:, end:]
     context = _context(w, jobs, rest)
     charts = rest[:, : shape.machines * shape.chart].reshape(len(seen), shape.machines, 1, shape.chart)
-    fit = jobs[:, :, shape.job :].swapaxes(1, 2)[..., None] * w[f"{at}of_fit.weight"][:, 0]  # [batch, machines, slots, units]
+    # [batch, machines, slots, units]
+    fit = jobs[:, :, shape.job :].swapaxes(1, 2)[..., None] * w[f"{at}of_fit.weight"][:, 0]
     hidden = _dense(w, f"{at}of_job", jobs[:, :, : shape.job])[:, None] + charts @ w[f"{at}of_machine.weight"].T + fit
     hidden = _relu(hidden + (context @ w[f"{at}of_context.weight"].T)[:, None, None])
     found = _dense(w, f"{at}preference", _relu(_dense(w, f"{at}deeper", hidden)))

@@ -1,4 +1,5 @@
-"""Agents as policies of `simulate`: the same questions and the same observations, by the same compiled code as in training."""
+"""Agents as policies of `simulate`: the same questions and the same observations, by the same compiled code as in
+training."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ class _Learnt(EnvPolicy):
         self._mask = np.zeros((1, int(agent.manifest["actions"])), bool)
 
     def _expects(self, shape: tuple[int, ...]) -> None:
-        """Refuse an agent that was taught to see something else than the environment shows now: compiled code writes into its arrays."""
+        """Refuse an agent that was taught to see something else than the environment shows now: compiled code writes
+        into its arrays."""
         if self._observation.shape[1:] != shape:
             raise EscalaError(
                 f"{self.name} was trained by another version of Escala (it sees {self._observation.shape[1:]} numbers, "
@@ -52,7 +54,9 @@ class _Learnt(EnvPolicy):
     def _chooses(self, actions: int, here: str, advice: str) -> None:
         """The same of an agent that chooses among other actions than there are."""
         if self._mask.shape[1] != actions:
-            raise EscalaError(f"{self.name} chooses among {self._mask.shape[1]} actions, {here} has {actions}: {advice}")
+            raise EscalaError(
+                f"{self.name} chooses among {self._mask.shape[1]} actions, {here} has {actions}: {advice}"
+            )
 
     def begin_run(self) -> None:
         """The next decision is the first of a run."""
@@ -116,8 +120,8 @@ class LearntShutdown(_Learnt):
 
 @insider
 class LearntScheduler(_Learnt):
-    """A scheduling agent: `simulate(w, p, scheduler=agent, shutdown="timeout:300")`. Not sampled, it starts the greedy job where nothing
-    runs and something fits, whatever it thinks of waiting."""
+    """A scheduling agent: `simulate(w, p, scheduler=agent, shutdown="timeout:300")`. Not sampled, it starts the greedy
+    job where nothing runs and something fits, whatever it thinks of waiting."""
 
     def __init__(self, agent: Deciding, sampled: bool = True, seed: int = 0) -> None:
         super().__init__(agent, sampled, seed)
@@ -139,18 +143,31 @@ class LearntScheduler(_Learnt):
         known = np.flatnonzero(games.entered[0]).tolist()
         rings = {k: games.ratios[0, k, : games.entered[0, k]].tolist() for k in known}
         last = len(games.entered[0]) - 1
-        return {"users": [[-1 if k == last else k, int(games.entered[0, k]), float(games.confidence[0, k]), rings[k]] for k in known]}
+        return {
+            "users": [
+                [-1 if k == last else k, int(games.entered[0, k]), float(games.confidence[0, k]), rings[k]]
+                for k in known
+            ]
+        }
 
     def _check(self, state: Any, arrays: dict[str, NDArray[Any]]) -> None:
         np.zeros(self.options.places)[abs(arrays["memory"][0]["newest"])]
         for user, entered, confidence, ring in state["users"]:
-            if len(ring) != min(int(entered), RECENT) or int(user) < -1 or not all(isinstance(x, float) for x in (*ring, confidence)):
+            if (
+                len(ring) != min(int(entered), RECENT)
+                or int(user) < -1
+                or not all(isinstance(x, float) for x in (*ring, confidence))
+            ):
                 raise ValueError(user)
 
     def _recall(self, state: Any) -> None:
         games = self._games
         for user, entered, confidence, ring in state["users"]:
-            games.entered[0, user], games.confidence[0, user], games.ratios[0, user, : len(ring)] = entered, confidence, ring
+            games.entered[0, user], games.confidence[0, user], games.ratios[0, user, : len(ring)] = (
+                entered,
+                confidence,
+                ring,
+            )
 
     def _make_room(self, simulation: Any, i: int, users: int, ended: int) -> None:
         games, running = self._games, simulation.world.plans.shape[1] + ended
@@ -169,7 +186,11 @@ class LearntScheduler(_Learnt):
         games = self._games
         row = -1 - games.ratios
         place = np.searchsorted(kept, row)
-        known = (games.ratios < 0) & (kept[np.minimum(place, len(kept) - 1)] == row) if len(kept) else np.zeros(row.shape, bool)
+        known = (
+            (games.ratios < 0) & (kept[np.minimum(place, len(kept) - 1)] == row)
+            if len(kept)
+            else np.zeros(row.shape, bool)
+        )
         games.ratios[...] = np.where(known, -1.0 - place, np.where(games.ratios < 0, UNKNOWN, games.ratios))
         games.memory["seen_jobs"] = len(kept)
 

@@ -1,7 +1,8 @@
-"""Recurrent layers of exported agents, compiled: a step's few hundred numbers stay near the processor, where numpy passes over them a
-dozen times.
+"""Recurrent layers of exported agents, compiled: a step's few hundred numbers stay near the processor, where numpy
+passes over them a dozen times.
 
-Shapes: what is given to each step, its weights applied [batch, steps, gates x units]; inner weights as torch keeps them,
+Shapes: what is given to each step, its weights applied [batch, steps, gates x units]; inner weights as torch keeps
+them,
 [gates x units, units]; out [batch, units]. All float32.
 """
 
@@ -18,7 +19,8 @@ FAR = np.float32(9.1)
 """From here on a float32 tanh is 1."""
 ABOVE = tuple(np.float32(one) for one in (135135.0, 17325.0, 378.0))
 BELOW = tuple(np.float32(one) for one in (135135.0, 62370.0, 3150.0, 28.0))
-"""Lambert's continued fraction of tanh, cut at its seventh part: x (ABOVE by powers of x^2, and x^6) / (BELOW by powers of x^2)."""
+"""Lambert's continued fraction of tanh, cut at its seventh part: x (ABOVE by powers of x^2, and x^6) / (BELOW by powers
+of x^2)."""
 
 
 @summed
@@ -27,7 +29,11 @@ def _bend(x: Any) -> None:
     for j in range(x.shape[0]):
         y = min(max(x[j], -FAR), FAR) * QUARTER
         s = y * y
-        t = y * (ABOVE[0] + s * (ABOVE[1] + s * (ABOVE[2] + s))) / (BELOW[0] + s * (BELOW[1] + s * (BELOW[2] + s * BELOW[3])))
+        t = (
+            y
+            * (ABOVE[0] + s * (ABOVE[1] + s * (ABOVE[2] + s)))
+            / (BELOW[0] + s * (BELOW[1] + s * (BELOW[2] + s * BELOW[3])))
+        )
         t = TWO * t / (ONE + t * t)
         x[j] = TWO * t / (ONE + t * t)
 
@@ -56,7 +62,8 @@ def _onward(given: Any, h: Any, inner: Any, out: Any) -> None:
 
 @summed
 def lstm(given: Any, inner: Any, room: Any, cell: Any, out: Any) -> None:
-    """The last hidden state of an LSTM: gates input, forget, cell, output. room [4 units], cell [units]: what is worked with."""
+    """The last hidden state of an LSTM: gates input, forget, cell, output. room [4 units], cell [units]: what is worked
+    with."""
     units = inner.shape[1]
     take, keep, new, show = room[:units], room[units : 2 * units], room[2 * units : 3 * units], room[3 * units :]
     for b in range(given.shape[0]):
@@ -84,7 +91,8 @@ def lstm(given: Any, inner: Any, room: Any, cell: Any, out: Any) -> None:
 
 @summed
 def gru(given: Any, inner: Any, own: Any, room: Any, out: Any) -> None:
-    """The last hidden state of a GRU: gates reset, update, new. own [3 units]: the inner layer's bias. room [2, 3 units]."""
+    """The last hidden state of a GRU: gates reset, update, new. own [3 units]: the inner layer's bias. room [2, 3
+    units]."""
     units = inner.shape[1]
     gates, back = room[0], room[1]
     both, again, hold, new = gates[: 2 * units], gates[:units], gates[units : 2 * units], gates[2 * units :]

@@ -1,8 +1,10 @@
-"""A learnt scheduler behind a shield: its choice is taken only where a look-ahead by a base does not find that it loses too much.
+"""A learnt scheduler behind a shield: its choice is taken only where a look-ahead by a base does not find that it loses
+too much.
 
-Where the agent and the base want the same, it is done. Else both are simulated on by the base over the same sampled futures
-(`escala.policies.rollout`), and the agent's choice is taken if its mean cost is at most (1 + margin) times that of the base's;
-otherwise the base acts at this decision. Costs are of all jobs in sight, so a small margin at each of many decisions is much in the end.
+Where the agent and the base want the same, it is done. Else both are simulated on by the base over the same sampled
+futures (`escala.policies.rollout`), and the agent's choice is taken if its mean cost is at most (1 + margin) times that
+of the base's; otherwise the base acts at this decision. Costs are of all jobs in sight, so a small margin at each of
+many decisions is much in the end.
 Shielding: Alshiekh et al., AAAI 2018; here by estimates in place of proofs.
 """
 
@@ -31,7 +33,11 @@ ENV = "escala/Scheduling-v0"
 BASE, FUTURES, MARGIN = "easy", 64, 0.0
 SHIELD, AGENT = "shield:", "agent:"
 FORM, EXAMPLE = "shield:BASE[:KEY=VALUE...]:agent:DIR", "shield:easy:futures=8:margin=0.02:agent:DIR"
-OPTIONS = {"futures": AHEAD["horizon"], "margin": number(1e6, "a share of at least 0, such as 0.05"), "objective": AHEAD["objective"]}
+OPTIONS = {
+    "futures": AHEAD["horizon"],
+    "margin": number(1e6, "a share of at least 0, such as 0.05"),
+    "objective": AHEAD["objective"],
+}
 """Key -> reader of its value, as of `rollout`."""
 
 
@@ -39,9 +45,10 @@ OPTIONS = {"futures": AHEAD["horizon"], "margin": number(1e6, "a share of at lea
 class Shielded(LearntScheduler):
     """An agent of escala/Scheduling-v0 behind a shield.
 
-    base: a strict, greedy or EASY scheduler with a fixed score, which starts jobs by counts of cores. futures: so many are sampled.
-    margin: share of the base's cost that a choice may lose. objective: of the look-ahead, see `Rollout`. `counts`: choices of the last
-    run, those unlike the base's, and those overruled.
+    base: a strict, greedy or EASY scheduler with a fixed score, which starts jobs by counts of cores. futures: so many
+    are sampled.
+    margin: share of the base's cost that a choice may lose. objective: of the look-ahead, see `Rollout`. `counts`:
+    choices of the last run, those unlike the base's, and those overruled.
     """
 
     def __init__(
@@ -102,7 +109,9 @@ class Shielded(LearntScheduler):
         order, queueing = self._order(simulation, i), self._base.queueing
         row, base = scheduling_step.rows(worlds, i, games, action, order, queueing)
         self.counts["choices"] += 1
-        known = (one if one == codes.NONE or simulation.numbers is None else simulation.numbers[one] for one in (row, base))
+        known = (
+            one if one == codes.NONE or simulation.numbers is None else simulation.numbers[one] for one in (row, base)
+        )
         if row == base or self._passes(View(simulation, i), *map(int, known)):
             scheduling_step.put(worlds, i, games, action)
         else:
@@ -135,8 +144,8 @@ def base_of(name: str) -> Scheduler:
         raise EscalaError(name)
     except EscalaError:
         raise EscalaError(
-            f"shield: base {quoted(name)} is none of its bases: strict, greedy and EASY schedulers with a fixed score (fcfs, first-fit, "
-            f"easy, easy-sjf, saf, ...); before a shutdown policy {', '.join(power.BASES)}"
+            f"shield: base {quoted(name)} is none of its bases: strict, greedy and EASY schedulers with a fixed score "
+            f"(fcfs, first-fit, easy, easy-sjf, saf, ...); before a shutdown policy {', '.join(power.BASES)}"
         ) from None
 
 
@@ -154,11 +163,13 @@ BEHIND = {ENV: Shielded, power.ENV: ShieldedShutdown}
 
 
 def split_name(name: str) -> tuple[str, str, dict[str, Any]]:
-    """The environment of the agent, its folder and the settings of `shield:BASE[:KEY=VALUE...]:agent:DIR`, as `EXAMPLE`; EscalaError for
-    a name that makes no sense. It loads nothing."""
+    """The environment of the agent, its folder and the settings of `shield:BASE[:KEY=VALUE...]:agent:DIR`, as
+    `EXAMPLE`; EscalaError for a name that makes no sense. It loads nothing."""
     head, agent, folder = name.removeprefix(SHIELD).partition(AGENT)
     if not agent or not head.endswith(":") or not folder:
-        raise EscalaError(f"scheduler {quoted(name)}: write {FORM}, with the folder of an agent of {' or '.join(BEHIND)}")
+        raise EscalaError(
+            f"scheduler {quoted(name)}: write {FORM}, with the folder of an agent of {' or '.join(BEHIND)}"
+        )
     base, *parts = head.removesuffix(":").split(":")
     switches = base in power.BASES
     while switches and parts and "=" not in parts[0]:

@@ -1,8 +1,10 @@
-"""A learnt shutdown policy behind a shield: its choice is taken only where a look-ahead by a base does not find that it loses too much.
+"""A learnt shutdown policy behind a shield: its choice is taken only where a look-ahead by a base does not find that it
+loses too much.
 
-At each of its decisions the machine is played on over the same sampled futures twice: with the agent's choice until the next decision and
-the base from then on, and with the base alone (`escala.envs.rjms.shield_ahead`). The agent's choice is taken if it costs at most `margin`
-more, as a share of what the base costs in the time for which a choice is in force; else the base switches nodes until the next decision.
+At each of its decisions the machine is played on over the same sampled futures twice: with the agent's choice until the
+next decision and the base from then on, and with the base alone (`escala.envs.rjms.shield_ahead`). The agent's choice
+is taken if it costs at most `margin` more, as a share of what the base costs in the time for which a choice is in
+force; else the base switches nodes until the next decision.
 Shielding: Alshiekh et al., AAAI 2018; here by estimates in place of proofs.
 """
 
@@ -44,10 +46,11 @@ OPTIONS = {
 class ShieldedShutdown(LearntShutdown):
     """An agent of escala/OffReservation-v0 behind a shield.
 
-    base: a shutdown policy that knows nothing of the future and remembers nothing (`BASES`). futures: so many are sampled. margin: by so
-    much of the base's cost may the run cost more. price: what a waiting core costs, in the idle power of a core; None: energy and waits
-    as in the reward that the agent was trained for. ahead_s: length of a future, s. `counts`: decisions of the last run, those that led to
-    another cost than the base's in some future, and those overruled.
+    base: a shutdown policy that knows nothing of the future and remembers nothing (`BASES`). futures: so many are
+    sampled. margin: by so much of the base's cost may the run cost more. price: what a waiting core costs, in the idle
+    power of a core; None: energy and waits as in the reward that the agent was trained for. ahead_s: length of a
+    future, s. `counts`: decisions of the last run, those that led to another cost than the base's in some future, and
+    those overruled.
     """
 
     remembers_rows = True
@@ -87,7 +90,9 @@ class ShieldedShutdown(LearntShutdown):
         self._scheduler = scheduler
 
     def _begin(self, simulation: Any, i: int) -> Records:
-        self._ahead = SwitchAhead(simulation.platform, self.options, self._rules, self._scheduler, simulation.options, **self._looks)
+        self._ahead = SwitchAhead(
+            simulation.platform, self.options, self._rules, self._scheduler, simulation.options, **self._looks
+        )
         self._ahead.begin(self._seed)
         self._own = True  # the agent's rules are in force: nothing has been decided
         self._come, self._alive, self._told_ends = 0, np.zeros(0, np.int64), False
@@ -153,7 +158,9 @@ class ShieldedShutdown(LearntShutdown):
 def plan_of(base: str) -> Plan:
     """The kernel's plan of a base; EscalaError for a shutdown policy that cannot overrule."""
     if base.partition(":")[0] not in BASES:
-        raise EscalaError(f"shield: base {quoted(base)} is none of its bases: {', '.join(BASES)} (timeout:300, hold:0.25, ...)")
+        raise EscalaError(
+            f"shield: base {quoted(base)} is none of its bases: {', '.join(BASES)} (timeout:300, hold:0.25, ...)"
+        )
     try:
         return Plan(**shutdown(base, Options())[0])
     except EscalaError as error:

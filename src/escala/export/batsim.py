@@ -2,18 +2,21 @@
 
 What differs from Batsim's own files, all for the sake of true values:
 
-- Everything is measured where Escala measures: from the first submission to the last finish, or between the limits of a cut run. Batsim's
-  states, power states and cumulative energy begin at 0 and go on after the last finish; its `consumed_joules` are of the same window.
-- `time_computing`, `time_idle`, ... are the whole node seconds of the window; Batsim leaves out the last, still open interval of each host.
+- Everything is measured where Escala measures: from the first submission to the last finish, or between the limits of a
+  cut run. Batsim's states, power states and cumulative energy begin at 0 and go on after the last finish; its
+  `consumed_joules` are of the same window.
+- `time_computing`, `time_idle`, ... are the whole node seconds of the window; Batsim leaves out the last, still open
+  interval of each host.
 - All times have 6 decimals, where Batsim prints three of the files with 6 significant digits.
-- machine_states.csv has one row an instant, after all its changes; switches of one instant to one state share a row of pstate_changes.csv
-  and of consumed_energy.csv.
+- machine_states.csv has one row an instant, after all its changes; switches of one instant to one state share a row of
+  pstate_changes.csv and of consumed_energy.csv.
 - pstates: 0 on, 1 off, -1 switching on, -2 switching off. Escala does not know the pstate numbers of a platform file.
 - `consumed_energy` of a job is that of its cores: a share of the node where it has only some of them.
-- Where some node has no power profile, no energy is told: `consumed_energy` of jobs is -1, `consumed_joules` NA, and there is no
-  consumed_energy.csv.
+- Where some node has no power profile, no energy is told: `consumed_energy` of jobs is -1, `consumed_joules` NA, and
+  there is no consumed_energy.csv.
 - Jobs that still run or wait when a run is cut have no row; `nb_jobs` counts them. Means are over finished jobs.
-- `profile` and `metadata` are empty, `scheduling_time` is unknown (NaN), `batsim_version` says which Escala wrote the files.
+- `profile` and `metadata` are empty, `scheduling_time` is unknown (NaN), `batsim_version` says which Escala wrote the
+  files.
 """
 
 from __future__ import annotations
@@ -71,14 +74,21 @@ def _is_cut(result: Run) -> bool:
 
 
 def jobs(result: Run) -> pl.DataFrame:
-    """jobs.csv: ended jobs in the order in which they ended (completed before killed), rejected ones at their submission; -1 where a
-    rejected job has no value, for a job without a limit, and for consumed energy where the platform has no watts."""
+    """jobs.csv: ended jobs in the order in which they ended (completed before killed), rejected ones at their
+    submission; -1 where a rejected job has no value, for a job without a limit, and for consumed energy where the
+    platform has no watts."""
     state, finish = pl.col("state"), pl.col("finish_s")
     table = result.jobs.with_row_index("row").filter(state.is_in(list(FINAL_STATES)))
-    drawn = pl.col("joules").sum() if "joules" in result.allocations.columns else pl.lit(None, pl.Float64).alias("joules")
+    drawn = (
+        pl.col("joules").sum() if "joules" in result.allocations.columns else pl.lit(None, pl.Float64).alias("joules")
+    )
     joules = result.allocations.group_by("job_id").agg(drawn)
     table = table.join(joules, on="job_id", how="left", maintain_order="left")
-    limit = pl.col("walltime_s") if "limited" not in table.columns else pl.when("limited").then("walltime_s").otherwise(-1.0)
+    limit = (
+        pl.col("walltime_s")
+        if "limited" not in table.columns
+        else pl.when("limited").then("walltime_s").otherwise(-1.0)
+    )
     run = finish - pl.col("start_s")
     around = finish - pl.col("submit_s")
     ordered = table.sort(finish.fill_null(pl.col("submit_s")), state != "REJECTED", state == "KILLED", "row")
@@ -142,13 +152,15 @@ def _number(value: Any) -> float:
 
 
 def machine_states(nodes: pl.DataFrame, cut: bool) -> pl.DataFrame:
-    """machine_states.csv: nodes in each state, a row at each change. The last row: after the last finish what computed is idle, unless the
-    run was cut."""
+    """machine_states.csv: nodes in each state, a row at each change. The last row: after the last finish what computed
+    is idle, unless the run was cut."""
     times, where = np.unique(np.concatenate([nodes["from_s"], nodes["to_s"]]), return_inverse=True)
     columns: dict[str, Any] = {"time": times}
     for ours, theirs, _ in STATES:
         here = (nodes["state"] == ours).to_numpy()
-        change = np.bincount(where[: len(here)][here], minlength=len(times)) - np.bincount(where[len(here) :][here], minlength=len(times))
+        change = np.bincount(where[: len(here)][here], minlength=len(times)) - np.bincount(
+            where[len(here) :][here], minlength=len(times)
+        )
         columns[f"nb_{theirs}"] = np.cumsum(change)
     if len(times):
         for name in columns:
@@ -164,9 +176,12 @@ def machine_states(nodes: pl.DataFrame, cut: bool) -> pl.DataFrame:
 
 
 def pstate_changes(nodes: pl.DataFrame) -> pl.DataFrame:
-    """time, machine_id (list of nodes), new_pstate: the power states at the beginning, then each change, those of one instant together."""
+    """time, machine_id (list of nodes), new_pstate: the power states at the beginning, then each change, those of one
+    instant together."""
     number = {ours: pstate for ours, _, pstate in STATES}
-    table = nodes.select("node", time=pl.col("from_s"), new_pstate=pl.col("state").replace_strict(number, return_dtype=pl.Int8))
+    table = nodes.select(
+        "node", time=pl.col("from_s"), new_pstate=pl.col("state").replace_strict(number, return_dtype=pl.Int8)
+    )
     before = pl.col("new_pstate").shift(1).over("node")
     changed = table.filter((pl.col("new_pstate") != before).fill_null(True))
     return (

@@ -34,7 +34,8 @@ class Steps:
         change = np.bincount(place, np.concatenate([watts, -watts]), minlength=len(times))
         self.times = np.append(-np.inf, times)
         self.watts = np.append(0.0, np.cumsum(change))  # from this time on
-        self.joules = np.concatenate([[0.0, 0.0], np.cumsum(self.watts[1:-1] * np.diff(times))])[: len(self.times)]  # until this time
+        # until this time
+        self.joules = np.concatenate([[0.0, 0.0], np.cumsum(self.watts[1:-1] * np.diff(times))])[: len(self.times)]
 
     def watts_at(self, times: Floats) -> Floats:
         """Just after each time."""
@@ -47,9 +48,10 @@ class Steps:
 
 
 def consumed_energy(result: Run, switched: pl.Series) -> pl.DataFrame:
-    """A row for each job that starts (s) or ends (e) and each change of power states (p, at the times `switched`; the first is the state at
-    the beginning and has none): joules since the beginning of the window, the least watts of the nodes in the states that they have after
-    this instant, and the mean watts since the row before (null where no time passed)."""
+    """A row for each job that starts (s) or ends (e) and each change of power states (p, at the times `switched`; the
+    first is the state at the beginning and has none): joules since the beginning of the window, the least watts of the
+    nodes in the states that they have after this instant, and the mean watts since the row before (null where no time
+    passed)."""
     times, kinds = _events(result.jobs, switched)
     least, added = _least(result), _added(result)
     energy = least.joules_at(times) + added.joules_at(times)
@@ -81,7 +83,8 @@ def _events(jobs: pl.DataFrame, switched: pl.Series) -> tuple[Floats, NDArray[np
 
 
 def _least(result: Run) -> Steps:
-    """What the states of the nodes draw at least: computing nodes their idle watts. After the window the last states hold."""
+    """What the states of the nodes draw at least: computing nodes their idle watts. After the window the last states
+    hold."""
     nodes = result.nodes.join(_nodes(result.manifest["platform"]), on="node", how="left", maintain_order="left")
     watts = pl.coalesce([pl.when(pl.col("state") == state).then(pl.col(column)) for state, column in DRAWN.items()])
     last = pl.col("to_s") == pl.col("to_s").max()
@@ -92,7 +95,9 @@ def _least(result: Run) -> Steps:
 def _added(result: Run) -> Steps:
     """What jobs add to that."""
     end = result.manifest["window"]["end_s"]
-    ran = result.jobs.select("job_id", "start_s", end_s=pl.col("finish_s").fill_null(end)).filter(pl.col("end_s") > pl.col("start_s"))
+    ran = result.jobs.select("job_id", "start_s", end_s=pl.col("finish_s").fill_null(end)).filter(
+        pl.col("end_s") > pl.col("start_s")
+    )
     placed = result.allocations.join(ran, on="job_id").join(_nodes(result.manifest["platform"]), on="node")
     share = pl.col("idle_w") * pl.col("cores") / pl.col("node_cores")
     rows = placed.select("start_s", "end_s", watts=pl.col("joules") / (pl.col("end_s") - pl.col("start_s")) - share)
@@ -106,4 +111,6 @@ def _nodes(spec: dict[str, Any]) -> pl.DataFrame:
     profiles = [spec["profiles"][group["power"]] for group in groups]
     columns: dict[str, Any] = {"node_cores": np.array([group["cores"] for group in groups])}
     columns |= {name: np.array([profile.get(name, np.nan) for profile in profiles], float) for name in DRAWN.values()}
-    return pl.DataFrame({"node": np.arange(counts.sum()), **{name: np.repeat(values, counts) for name, values in columns.items()}})
+    return pl.DataFrame(
+        {"node": np.arange(counts.sum()), **{name: np.repeat(values, counts) for name, values in columns.items()}}
+    )

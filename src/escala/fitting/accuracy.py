@@ -18,11 +18,13 @@ PAST_JOBS = {"0": 0, "1-9": 1, "10-99": 10, "100-999": 100, "1000 and more": 100
 
 
 def figures(predicted: Floats, runtime: Floats) -> dict[str, float]:
-    """mean_absolute_error_s, median_absolute_error_s; underestimated: the share of jobs that ran longer; nearness: the mean of the smaller
-    of prediction and run time over the larger; rank_correlation (Spearman). NaN where there is no job, or no difference."""
+    """mean_absolute_error_s, median_absolute_error_s; underestimated: the share of jobs that ran longer; nearness: the
+    mean of the smaller of prediction and run time over the larger; rank_correlation (Spearman). NaN where there is no
+    job, or no difference."""
     if not len(runtime):
         return dict.fromkeys(
-            ("mean_absolute_error_s", "median_absolute_error_s", "underestimated", "nearness", "rank_correlation"), float("nan")
+            ("mean_absolute_error_s", "median_absolute_error_s", "underestimated", "nearness", "rank_correlation"),
+            float("nan"),
         )
     error = np.abs(predicted - runtime)
     return {
@@ -41,22 +43,33 @@ def _ranked(a: Floats, b: Floats) -> float:
 
 
 def by_size(cores: Floats, predictions: Mapping[str, Floats], runtime: Floats) -> list[dict[str, object]]:
-    """Rows by the class of the job's cores: group, jobs, and of each prediction NAME_error_s, the mean absolute error."""
+    """Rows by the class of the job's cores: group, jobs, and of each prediction NAME_error_s, the mean absolute
+    error."""
     return _grouped(size_classes(cores), cores, predictions, runtime)
 
 
-def by_past(users: pl.Series, past: pl.Series, predictions: Mapping[str, Floats], runtime: Floats) -> list[dict[str, object]]:
-    """Rows by how many jobs the user has in the past. users, past: of the later jobs, of the past ones; none where no user is known."""
+def by_past(
+    users: pl.Series, past: pl.Series, predictions: Mapping[str, Floats], runtime: Floats
+) -> list[dict[str, object]]:
+    """Rows by how many jobs the user has in the past. users, past: of the later jobs, of the past ones; none where no
+    user is known."""
     if users.null_count() == len(users):
         return []
     counts = past.drop_nulls().value_counts().rename({past.name: "user"})
-    own = pl.DataFrame({"user": users}).join(counts, on="user", how="left", maintain_order="left")["count"].fill_null(0).to_numpy()
+    own = (
+        pl.DataFrame({"user": users})
+        .join(counts, on="user", how="left", maintain_order="left")["count"]
+        .fill_null(0)
+        .to_numpy()
+    )
     names, least = list(PAST_JOBS), np.array(list(PAST_JOBS.values()))
     place = np.searchsorted(least, own, side="right") - 1
     return _grouped(pl.Series([names[k] for k in place]), own.astype(np.float64), predictions, runtime)
 
 
-def _grouped(group: pl.Series, order: Floats, predictions: Mapping[str, Floats], runtime: Floats) -> list[dict[str, object]]:
+def _grouped(
+    group: pl.Series, order: Floats, predictions: Mapping[str, Floats], runtime: Floats
+) -> list[dict[str, object]]:
     errors = {name: np.abs(each - runtime) for name, each in predictions.items()}
     table, means = (
         pl.DataFrame({"group": group, "order": order, **errors}),
@@ -66,9 +79,11 @@ def _grouped(group: pl.Series, order: Floats, predictions: Mapping[str, Floats],
     return rows.sort("order").drop("order").to_dicts()
 
 
-def users_nearer(users: pl.Series, predictions: Mapping[str, Floats], runtime: Floats, model: str) -> dict[str, float] | None:
-    """Of users with enough later jobs: their number, and the shares of them to whom the model is nearer on average than each other
-    prediction; None where there is none."""
+def users_nearer(
+    users: pl.Series, predictions: Mapping[str, Floats], runtime: Floats, model: str
+) -> dict[str, float] | None:
+    """Of users with enough later jobs: their number, and the shares of them to whom the model is nearer on average than
+    each other prediction; None where there is none."""
     errors = {name: np.abs(each - runtime) for name, each in predictions.items()}
     means = [pl.col(name).mean() for name in errors]
     each = pl.DataFrame({"user": users, **errors}).drop_nulls("user").group_by("user").agg(pl.len(), *means)

@@ -31,8 +31,8 @@ from escala.workload.transform import share_of
 from escala.writing import Pieces
 
 STAGES = 5
-"""A model is fitted anew at so many instants of the past, the last of them its end, each time on what had ended by then: so that a replay
-of the past itself does not meet trees that know its future."""
+"""A model is fitted anew at so many instants of the past, the last of them its end, each time on what had ended by
+then: so that a replay of the past itself does not meet trees that know its future."""
 LEAST_JOBS = 50
 """Stages that would know fewer jobs are left out."""
 REQUEST, LAST2, MODEL = "request", "last2", "model"
@@ -52,13 +52,15 @@ def predict(
 ) -> Predicted:
     """Fit a model of run times to a log's past, and judge it on its later jobs.
 
-    What a model sees of a job is known at its submission: its request and cores, what the jobs that are alike in some column (the same
-    user, the same program, ...) ran, of those that had ended in a replay of the log, and the hour. workload, platform: see `simulate`;
-    without a platform the log's own number of cores. after: the share of the log's time that is its past. by: columns of the log that the
-    model may go by, of user, group, account, queue, partition, qos, executable, job_name; None: all in which the log says something.
-    scheduler: of that replay. seed: of the fit. begin: told what is done now, gives what to tell the share done. pieces: where the
-    replay and each fit are kept as soon as they are finished. options: as of `simulate`.
-    EscalaError: LightGBM is not installed, a log without requests, a column that it lacks, too few jobs that have ended.
+    What a model sees of a job is known at its submission: its request and cores, what the jobs that are alike in some
+    column (the same user, the same program, ...) ran, of those that had ended in a replay of the log, and the hour.
+    workload, platform: see `simulate`; without a platform the log's own number of cores. after: the share of the log's
+    time that is its past. by: columns of the log that the model may go by, of user, group, account, queue, partition,
+    qos, executable, job_name; None: all in which the log says something.
+    scheduler: of that replay. seed: of the fit. begin: told what is done now, gives what to tell the share done.
+    pieces: where the replay and each fit are kept as soon as they are finished. options: as of `simulate`.
+    EscalaError: LightGBM is not installed, a log without requests, a column that it lacks, too few jobs that have
+    ended.
     """
     need("predict", "predict")
     share = check_asked(after, by, options, seed)
@@ -93,8 +95,9 @@ def model_of(
     pieces: Pieces | None = None,
     **options: Any,
 ) -> Model:
-    """A model of run times fitted to jobs that ended by `at_s`, on the log's clock: nothing behind it is looked at. Its stages are those of
-    `predict`, which also judges it. log, machine: as the machine runs the log. pieces: as of `predict`. EscalaError: as of `predict`."""
+    """A model of run times fitted to jobs that ended by `at_s`, on the log's clock: nothing behind it is looked at. Its
+    stages are those of `predict`, which also judges it. log, machine: as the machine runs the log. pieces: as of
+    `predict`. EscalaError: as of `predict`."""
     need("predict", "predict")
     _check_log(log)
     past = log.with_jobs(log.jobs.filter(pl.col("submit_s") < at_s))
@@ -103,11 +106,14 @@ def model_of(
     told, pieces = begin or (lambda _: None), pieces or Pieces(None, None)
     found = recorded(past, machine, "easy", features, columns, None, {**options, "seed": seed}, pieces)
     span = float(past.jobs["submit_s"][0]), at_s
-    return Model(features, columns, dated, _stages(found, features, span, past.origin_s if dated else 0.0, seed, told, pieces)[0])
+    return Model(
+        features, columns, dated, _stages(found, features, span, past.origin_s if dated else 0.0, seed, told, pieces)[0]
+    )
 
 
 def check_asked(after: str | float, by: Sequence[str] | None, options: Mapping[str, Any], seed: int = 0) -> float:
-    """The share of the log's time that is its past; EscalaError for what makes no sense whatever the log. See `predict`."""
+    """The share of the log's time that is its past; EscalaError for what makes no sense whatever the log. See
+    `predict`."""
     share = share_of(after)
     refuse_text(by=by)
     unknown = next((name for name in by or () if name not in COLUMNS), None)
@@ -125,7 +131,9 @@ def _read(workload: Any, platform: Any) -> tuple[Workload, Platform]:
     """The log, as it runs on the platform, and the platform."""
     log = workload if isinstance(workload, Workload) else read_workload(workload)
     if platform is None and log.max_cores is None:
-        raise EscalaError(f"workload {log.name!r} does not tell the cores of its machine: name a platform (--platform NODESxCORES)")
+        raise EscalaError(
+            f"workload {log.name!r} does not tell the cores of its machine: name a platform (--platform NODESxCORES)"
+        )
     log, machine = read(log, f"1x{log.max_cores}" if platform is None else platform)
     return log if machine.speed is None else log.at_speed(machine.speed), machine
 
@@ -133,8 +141,8 @@ def _read(workload: Any, platform: Any) -> tuple[Workload, Platform]:
 def _check_log(log: Workload) -> None:
     if "limited" in log.jobs.columns and not log.jobs["limited"].any():
         raise EscalaError(
-            f"workload {log.name!r}: no job tells the time that it asks for, so every policy is given its run time and a prediction is "
-            "of no use: read the log with a limit in seconds (--no-request SECONDS)"
+            f"workload {log.name!r}: no job tells the time that it asks for, so every policy is given its run time "
+            "and a prediction is of no use: read the log with a limit in seconds (--no-request SECONDS)"
         )
 
 
@@ -146,9 +154,16 @@ def _columns(log: Workload, by: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _stages(
-    found: Recorded, features: tuple[str, ...], past: tuple[float, float], origin_s: float, seed: int, told: Begin, pieces: Pieces
+    found: Recorded,
+    features: tuple[str, ...],
+    past: tuple[float, float],
+    origin_s: float,
+    seed: int,
+    told: Begin,
+    pieces: Pieces,
 ) -> tuple[tuple[Stage, ...], dict[str, float]]:
-    """(the stages, what share of the gain is each feature's in the last). past: from when to when, s on the log's clock."""
+    """(the stages, what share of the gain is each feature's in the last). past: from when to when, s on the log's
+    clock."""
     stages, gain = list[Stage](), dict[str, float]()
     share = told("fitting")
     for number in range(1, STAGES + 1):
@@ -156,10 +171,17 @@ def _stages(
         ended = found.finish_s <= since
         count = int(ended.sum())
         if count >= LEAST_JOBS:
-            text, gain = pieces.value(f"fit {number}", partial(fitted, found.rows[ended], found.runtime_s[ended], features, seed))
-            stages.append(Stage(since + origin_s, read_trees(text, Path("LightGBM's trees"), len(features)), text, count))
+            text, gain = pieces.value(
+                f"fit {number}", partial(fitted, found.rows[ended], found.runtime_s[ended], features, seed)
+            )
+            stages.append(
+                Stage(since + origin_s, read_trees(text, Path("LightGBM's trees"), len(features)), text, count)
+            )
         elif number == STAGES:
-            raise EscalaError(f"only {count} jobs have ended by the end of the past, and a model needs {LEAST_JOBS}: give more of the log")
+            raise EscalaError(
+                f"only {count} jobs have ended by the end of the past, and a model needs {LEAST_JOBS}: give more of "
+                "the log"
+            )
         if share is not None:
             share(number / STAGES)
     return tuple(stages), gain
@@ -169,7 +191,10 @@ def _judged(model: Model, found: Recorded, at: float, gain: dict[str, float], ab
     """What the model gives for the jobs submitted after the split that have a request."""
     later = (found.submit_s >= at) & found.asked
     if not later.any():
-        raise EscalaError("no job with a request is submitted after the past: give a smaller share of the log (--after), or more of it")
+        raise EscalaError(
+            "no job with a request is submitted after the past: give a smaller share of the log (--after), or more of "
+            "it"
+        )
     runtime, request = found.runtime_s[later], found.request_s[later]
     own = np.minimum(model.seconds(model.stages[-1], found.rows[later]), request)
     predictions = {REQUEST: request, LAST2: found.last2_s[later], MODEL: own}

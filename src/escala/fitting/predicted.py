@@ -20,8 +20,9 @@ FOUND = "accuracy.json"
 class Predicted:
     """A model of run times, and what it gives on the later jobs.
 
-    accuracy: "request", "last2", "model" -> mean_absolute_error_s and others, see `escala.fitting.accuracy.figures`. by_size, by_past: mean
-    absolute errors, s, by the cores of a job and by how many jobs its user has in the past; users: of how many users the model is nearer.
+    accuracy: "request", "last2", "model" -> mean_absolute_error_s and others, see `escala.fitting.accuracy.figures`.
+    by_size, by_past: mean absolute errors, s, by the cores of a job and by how many jobs its user has in the past;
+    users: of how many users the model is nearer.
     gain: what share of what the trees explain is of each feature. about: of which log, and what was asked.
     """
 
@@ -47,7 +48,8 @@ class Predicted:
         }
 
     def save(self, folder: str | Path) -> Path:
-        """Write the model into a folder, at once: `simulate(..., estimate="model:FOLDER")` asks it. A folder of `predict` is replaced."""
+        """Write the model into a folder, at once: `simulate(..., estimate="model:FOLDER")` asks it. A folder of
+        `predict` is replaced."""
         from escala.writing import saved_folder
 
         with saved_folder(Path(folder), VERB) as work:
@@ -56,7 +58,8 @@ class Predicted:
 
 
 def write(predicted: Predicted, work: Path) -> None:
-    """Write the files of a model into a folder that is there: the trees of each stage, `accuracy.json`, `manifest.json`."""
+    """Write the files of a model into a folder that is there: the trees of each stage, `accuracy.json`,
+    `manifest.json`."""
     write_json(work / FOUND, predicted.as_dict())
     write_model(predicted.model, predicted.about["workload"], work)
 

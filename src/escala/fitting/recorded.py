@@ -24,8 +24,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Recorded:
-    """Jobs of a replay, in the log's order, [jobs]. rows [jobs, features]; runtime_s: what ran; asked: has it a request?; last2_s: the mean
-    of the user's last two runs that had ended, at most the request; jobs: their rows of the log's table."""
+    """Jobs of a replay, in the log's order, [jobs]. rows [jobs, features]; runtime_s: what ran; asked: has it a
+    request?; last2_s: the mean of the user's last two runs that had ended, at most the request; jobs: their rows of the
+    log's table."""
 
     rows: Floats
     submit_s: Floats
@@ -55,9 +56,15 @@ def recorded(
         recorder = Recorder(wanted, columns)
         result = simulate(log, machine, scheduler, estimate=recorder, progress=progress, **{**how, "record": False})
         if not len(recorder.rows):
-            raise EscalaError(f"scheduler {quoted(name_of(scheduler))} has an estimate of its own: name it without (--scheduler)")
+            raise EscalaError(
+                f"scheduler {quoted(name_of(scheduler))} has an estimate of its own: name it without (--scheduler)"
+            )
         ran = (result.jobs["state"] != "REJECTED").to_numpy()
-        return {"ran": ran, "rows": recorder.rows, **{name: result.jobs[name].to_numpy()[ran] for name in ("finish_s", "runtime_s")}}
+        return {
+            "ran": ran,
+            "rows": recorder.rows,
+            **{name: result.jobs[name].to_numpy()[ran] for name in ("finish_s", "runtime_s")},
+        }
 
     found = pieces.file("replay", replay, _write, _read)
     jobs = log.jobs.filter(pl.Series(found["ran"]))

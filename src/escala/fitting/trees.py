@@ -1,4 +1,5 @@
-"""Trees fitted by LightGBM (Ke et al. 2017, "LightGBM: A Highly Efficient Gradient Boosting Decision Tree"), imported here alone."""
+"""Trees fitted by LightGBM (Ke et al. 2017, "LightGBM: A Highly Efficient Gradient Boosting Decision Tree"), imported
+here alone."""
 
 from __future__ import annotations
 
@@ -24,8 +25,11 @@ SETTINGS: dict[str, Any] = {
 """Absolute error of the log of the run time: the prediction is a median, and short jobs count as much as long ones."""
 
 
-def fitted(rows: NDArray[np.float64], runtime_s: NDArray[np.float64], features: tuple[str, ...], seed: int) -> tuple[str, dict[str, float]]:
-    """(LightGBM's text of the trees, the share of the gain of each feature). EscalaError where LightGBM is not installed, or fails."""
+def fitted(
+    rows: NDArray[np.float64], runtime_s: NDArray[np.float64], features: tuple[str, ...], seed: int
+) -> tuple[str, dict[str, float]]:
+    """(LightGBM's text of the trees, the share of the gain of each feature). EscalaError where LightGBM is not
+    installed, or fails."""
     need("predict", "predict")
     import lightgbm
 
@@ -36,5 +40,7 @@ def fitted(rows: NDArray[np.float64], runtime_s: NDArray[np.float64], features: 
         raise EscalaError(f"LightGBM cannot fit these jobs ({error}): give another log, or more of it") from error
     gain = booster.feature_importance("gain")
     total = max(float(gain.sum()), 1e-300)
-    shares = {name: float(each) / total for name, each in sorted(zip(features, gain, strict=True), key=lambda pair: -pair[1])}
+    shares = {
+        name: float(each) / total for name, each in sorted(zip(features, gain, strict=True), key=lambda pair: -pair[1])
+    }
     return booster.model_to_string(num_iteration=-1), shares

@@ -108,8 +108,8 @@ def needs_space(w: World) -> int:
 
 @lean
 def before_scheduler(w: World) -> int:
-    """First part of a decision: the off-reservation. Always ends in a pause: BEFORE for somebody outside, else DECISION for the
-    scheduler."""
+    """First part of a decision: the off-reservation. Always ends in a pause: BEFORE for somebody outside, else DECISION
+    for the scheduler."""
     s = w.s[0]
     o = w.o[0]
     if s.phase == PHASE_BETWEEN:
@@ -149,9 +149,9 @@ def after_scheduler(w: World) -> int:
 def advance(w: World, until: int) -> int:
     """Run one simulation to its next pause; returns a stop code.
 
-    DECISION: the scheduler's turn. Whoever calls, a compiled scheduler in `drive` or somebody outside, gives its commands and calls
-    again. DONE: every job has ended, or the time limit is reached. NONE: everything up to and including `until` (us) has happened and
-    been decided on.
+    DECISION: the scheduler's turn. Whoever calls, a compiled scheduler in `drive` or somebody outside, gives its
+    commands and calls again. DONE: every job has ended, or the time limit is reached. NONE: everything up to and
+    including `until` (us) has happened and been decided on.
     """
     s = w.s[0]
     o = w.o[0]
@@ -199,7 +199,8 @@ def advance(w: World, until: int) -> int:
 
 @lean
 def _decide(w: World) -> int:
-    """After the events of an instant: ESTIMATE for somebody who says how long the new jobs will run, else the decision begins."""
+    """After the events of an instant: ESTIMATE for somebody who says how long the new jobs will run, else the decision
+    begins."""
     s = w.s[0]
     o = w.o[0]
     if s.told < s.next_job and (o.estimate == codes.ASKED or o.order_estimate == codes.ASKED):

@@ -1,9 +1,9 @@
 """Future availability for conservative backfilling: slices of time, each with the free cores of every node.
 
-Slice i holds from its time to that of slice i + 1; the last one for ever. Slices are kept in order through row numbers, so that cutting
-one in two moves four numbers a slice and copies one row. The sums over nodes lie side by side: of one pool they say everything, and it
-has no rows; of more nodes they say where looking at rows is in vain. Where no node ever switches the agenda is kept from decision to
-decision: jobs that end give back what they had planned.
+Slice i holds from its time to that of slice i + 1; the last one for ever. Slices are kept in order through row numbers,
+so that cutting one in two moves four numbers a slice and copies one row. The sums over nodes lie side by side: of one
+pool they say everything, and it has no rows; of more nodes they say where looking at rows is in vain. Where no node
+ever switches the agenda is kept from decision to decision: jobs that end give back what they had planned.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from escala.kernel.sums import FINE, FREE, ROW, TIME, possible
 
 @inlined
 def kept(w: World) -> bool:
-    """Is the agenda kept from decision to decision? Not where nodes switch, nor with exact residues, nor if all is planned anew, nor if
-    planned ends move."""
+    """Is the agenda kept from decision to decision? Not where nodes switch, nor with exact residues, nor if all is
+    planned anew, nor if planned ends move."""
     o = w.o[0]
     never = o.shutdown == codes.NEVER and o.given == 0
     return o.queueing == codes.CONSERVATIVE and never and o.exact == 0 and o.rebuild == 0 and o.moves == 0
@@ -99,7 +99,8 @@ def tidy(w: World) -> None:
 
 @lean
 def slice_at(w: World, us: int, fine: int) -> int:
-    """Position of the slice that begins at this time, cut from the one that covers it. The time is not before the first slice."""
+    """Position of the slice that begins at this time, cut from the one that covers it. The time is not before the first
+    slice."""
     low = 0
     high = w.s[0].n_slices
     while low < high:  # first slice after the time
@@ -176,8 +177,8 @@ def add(w: World, j: int, from_us: int, from_fine: int, to_us: int, to_fine: int
 
 @lean
 def hold(w: World, j: int, sign: int) -> None:
-    """The reservation of job `j` [RUN.plan, + walltime + margin) leaves (sign -1) or re-enters (1) what is free. A start that has passed
-    counts from now."""
+    """The reservation of job `j` [RUN.plan, + walltime + margin) leaves (sign -1) or re-enters (1) what is free. A
+    start that has passed counts from now."""
     o = w.o[0]
     run = w.run[j]
     end = run.plan + w.job[j].walltime + o.margin_us
@@ -210,8 +211,8 @@ def _position(w: World) -> int:
 
 @lean
 def first_hole(w: World, j: int, least: Any) -> bool:
-    """Set RUN.plan of job `j` to the earliest start of a hole for its whole walltime; `least` [nodes] becomes the cores free throughout
-    it. False if there is none: an off-reservation keeps nodes for good."""
+    """Set RUN.plan of job `j` to the earliest start of a hole for its whole walltime; `least` [nodes] becomes the cores
+    free throughout it. False if there is none: an off-reservation keeps nodes for good."""
     s = w.s[0]
     waking = permission(w, j) if w.o[0].given == 1 else 0
     if waking > s.now:
@@ -257,8 +258,9 @@ def note_asleep(w: World, n: int) -> None:
 
 @lean
 def _lacks_awake(w: World, j: int, i: int, first: int, bad: int, least: Any) -> int:
-    """A slice that leaves too little for job `j` from slice `i` on, where only nodes that are on, or that jobs hold, may be had at its
-    beginning; NONE if there is a hole. `bad`: the slice that left too little from the one before on, which is looked at first."""
+    """A slice that leaves too little for job `j` from slice `i` on, where only nodes that are on, or that jobs hold,
+    may be had at its beginning; NONE if there is a hole. `bad`: the slice that left too little from the one before on,
+    which is looked at first."""
     need = np.int64(w.job[j].cores)
     line, asleep = w.agenda[_row(w, i)], w.asleep
     for n in range(w.o[0].n_nodes):  # what no job has on nodes that are not on must wait for the end of the hold
@@ -275,10 +277,12 @@ def _lacks_awake(w: World, j: int, i: int, first: int, bad: int, least: Any) -> 
 
 @lean
 def _later_hole(w: World, j: int, i: int, first: int, least: Any) -> int:
-    """Position of the first slice from `i` on that begins a hole for job `j`, of all nodes alike; the number of slices for none.
+    """Position of the first slice from `i` on that begins a hole for job `j`, of all nodes alike; the number of slices
+    for none.
 
-    The slices from `i` to `k` stand in `least`. Where slice `k` leaves too little, no hole holds it together with the shortest stretch
-    before it that does: the search goes on behind the beginning of that one, and never looks at an earlier slice again."""
+    The slices from `i` to `k` stand in `least`. Where slice `k` leaves too little, no hole holds it together with the
+    shortest stretch before it that does: the search goes on behind the beginning of that one, and never looks at an
+    earlier slice again."""
     o = w.o[0]
     n = w.s[0].n_slices
     need = np.int64(w.job[j].cores)
@@ -336,7 +340,8 @@ def _window(w: World, i: int, k: int, least: Any) -> int:
 
 @lean
 def _behind(w: World, i: int, k: int, need: int, least: Any) -> int:
-    """The slices from `i` to `k` have too few cores in common: behind the last slice from which on they do; `least` from there to `k`."""
+    """The slices from `i` to `k` have too few cores in common: behind the last slice from which on they do; `least`
+    from there to `k`."""
     least[:] = codes.MANY
     if _narrow(w, k, least) < need:
         return k + 1
@@ -354,7 +359,8 @@ def _behind(w: World, i: int, k: int, need: int, least: Any) -> int:
 
 @lean
 def choose(w: World, j: int, least: Any) -> None:
-    """Chunks for job `j` out of the cores free throughout its hole: at once, in the order on, switching on, off; later, the lowest."""
+    """Chunks for job `j` out of the cores free throughout its hole: at once, in the order on, switching on, off; later,
+    the lowest."""
     s = w.s[0]
     need = np.int64(w.job[j].cores)
     last = codes.NONE

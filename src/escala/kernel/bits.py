@@ -20,7 +20,8 @@ _below = later("escala.kernel.bits_code", "below")
 
 @inlined
 def below(row: Any, k: int, n: int, bound: int) -> Any:
-    """Which of the first 64 numbers from `k` on (int64, side by side) are less than `bound`, as bits; none from position n on."""
+    """Which of the first 64 numbers from `k` on (int64, side by side) are less than `bound`, as bits; none from
+    position n on."""
     if k + 64 <= row.shape[0]:
         found: Any = _below(row, k, bound)
         return found if n - k >= 64 else found & ~(FULL << np.uint64(n - k))

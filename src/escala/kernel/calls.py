@@ -55,8 +55,9 @@ def prepare(table: Any, i: int, start_off: bool) -> None:
 
 @compiled
 def clear(table: Any, i: int, size: int, start: Any) -> None:
-    """Empty the tables of simulation `i`, which is to play `size` jobs; `prepare` comes next. start: the table of one simulation, as at
-    every start. (A function of its own: the addresses in a row of the table must not change during a call.)"""
+    """Empty the tables of simulation `i`, which is to play `size` jobs; `prepare` comes next. start: the table of one
+    simulation, as at every start. (A function of its own: the addresses in a row of the table must not change during a
+    call.)"""
     w, fresh = one(table, i), one(start, 0)
     w.o[0] = fresh.o[0]
     w.o[0].n_jobs = size
@@ -110,8 +111,8 @@ def start_at(table: Any, i: int, j: int, nodes: Any) -> tuple[int, int]:
 
 @compiled
 def held(table: Any, i: int, rows: Any, out: Any) -> int:
-    """The cores that these jobs of simulation `i` hold, in the order in which they were taken: place among the rows, first and last node,
-    cores on each, int64 [4, *]. Returns how many parts there are, whether they fitted or not."""
+    """The cores that these jobs of simulation `i` hold, in the order in which they were taken: place among the rows,
+    first and last node, cores on each, int64 [4, *]. Returns how many parts there are, whether they fitted or not."""
     w = one(table, i)
     parts = 0
     for k in range(rows.shape[0]):
@@ -129,5 +130,6 @@ def held(table: Any, i: int, rows: Any, out: Any) -> int:
 
 @compiled
 def tell(table: Any, i: int, j: int, estimate: int, order: int) -> None:
-    """Somebody outside says how long job `j` of simulation `i`, just submitted, will run (us): for plans, and for the order."""
+    """Somebody outside says how long job `j` of simulation `i`, just submitted, will run (us): for plans, and for the
+    order."""
     told(one(table, i), j, estimate, order)

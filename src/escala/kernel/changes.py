@@ -19,10 +19,11 @@ from escala.kernel.world import one
 def changes(table: Any, i: int, jobs: Any, nodes: Any, found: Any) -> tuple[int, int, int, int, int, int]:
     """What the decision of simulation `i` has changed, as loaded from `jobs` and `nodes`.
 
-    Fills `found`, int64 of 4 a job, 3 a chunk and 1 a node: for each job that was given cores its place in `jobs`, the first of its chunks,
-    whether it waits for nodes, the number of its chunks, and low node, high node and cores on each of these; then the nodes that were
-    switched on, and those that were switched off. Returns the number of starts, how much is filled, how many nodes at its end were switched
-    off, when the policies want to be asked again, us, when the next periodic decision is due, and how many calls policies have asked for.
+    Fills `found`, int64 of 4 a job, 3 a chunk and 1 a node: for each job that was given cores its place in `jobs`, the
+    first of its chunks, whether it waits for nodes, the number of its chunks, and low node, high node and cores on each
+    of these; then the nodes that were switched on, and those that were switched off. Returns the number of starts, how
+    much is filled, how many nodes at its end were switched off, when the policies want to be asked again, us, when the
+    next periodic decision is due, and how many calls policies have asked for.
     """
     w = one(table, i)
     n_started = 0
@@ -59,8 +60,8 @@ def changes(table: Any, i: int, jobs: Any, nodes: Any, found: Any) -> tuple[int,
 
 @lean
 def _next_call(w: World) -> int:
-    """The next instant at which something falls due for the policies; NEVER_US if nothing does. What the machine reports by itself, ends of
-    jobs and of switches, is left out."""
+    """The next instant at which something falls due for the policies; NEVER_US if nothing does. What the machine
+    reports by itself, ends of jobs and of switches, is left out."""
     s = w.s[0]
     o = w.o[0]
     t = min(s.next_plan_us, s.tick_us)

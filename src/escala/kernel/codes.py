@@ -49,9 +49,11 @@ BY_UNICEP = 3
 BY_PACKER = 4
 BY_TETRIS = 5
 BY_XFACTOR = 6
-BY_PLACE = 7  # a fixed order too, by a number a job (`World.fixed`): where there are two, or where it becomes known at submission
+# a fixed order too, by a number a job (`World.fixed`): where there are two, or where it becomes known at submission
+BY_PLACE = 7
 BY_LINEAR = 8  # a sum of weights x features: what is fixed (`World.fixed`), and what is not (`World.terms`)
-CHANGING = (BY_WFP3, BY_UNICEP, BY_XFACTOR, BY_PLACE, BY_LINEAR)  # found by a tournament (`urgency`), most grow with the wait
+# found by a tournament (`urgency`), most grow with the wait
+CHANGING = (BY_WFP3, BY_UNICEP, BY_XFACTOR, BY_PLACE, BY_LINEAR)
 
 # Which score becomes known at submission, NONE: none.
 KEY_SJF = 0

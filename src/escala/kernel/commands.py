@@ -1,4 +1,5 @@
-"""Commands from outside: legality, effect, refusal code. A command that makes no sense is refused and changes nothing."""
+"""Commands from outside: legality, effect, refusal code. A command that makes no sense is refused and changes
+nothing."""
 
 from __future__ import annotations
 
@@ -47,8 +48,9 @@ def command_start_on(w: World, j: int, n: int) -> int:
 
 @lean
 def command_start_at(w: World, j: int, nodes: Any) -> tuple[int, int]:
-    """Start the queued job `j` on these nodes, each there and named once, in this order: all free cores of each, until it has all of its
-    own. A refusal code, with REFUSED_NO_NODE the node that cannot be given, else how many cores or nodes there are to take."""
+    """Start the queued job `j` on these nodes, each there and named once, in this order: all free cores of each, until
+    it has all of its own. A refusal code, with REFUSED_NO_NODE the node that cannot be given, else how many cores or
+    nodes there are to take."""
     if j < 0 or j >= w.s[0].next_job:
         return codes.REFUSED_NO_SUCH, 0
     if w.run[j].state != codes.QUEUED:

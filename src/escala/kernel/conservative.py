@@ -1,9 +1,9 @@
 """Conservative backfilling: every waiting job holds a reservation on concrete nodes.
 
-On arrival a job gets the first hole for its whole walltime. When a job ends, every waiting job, in the scheduler's order, is taken out and
-put back at its first fit, the reservations of all others in place ("compress"). With `rebuild` all are planned anew from an empty
-agenda at each decision: another policy. Where nodes may switch, every decision compresses: a reservation may have lost its nodes, or may
-have gained some.
+On arrival a job gets the first hole for its whole walltime. When a job ends, every waiting job, in the scheduler's
+order, is taken out and put back at its first fit, the reservations of all others in place ("compress"). With `rebuild`
+all are planned anew from an empty agenda at each decision: another policy. Where nodes may switch, every decision
+compresses: a reservation may have lost its nodes, or may have gained some.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def conservative(w: World) -> None:
 
 @lean
 def _note_next_plan(w: World) -> None:
-    """The next planned start, an event of its own: by a residue it may miss the end that made room for it; and a job whose nodes are still
-    to switch on may have taken that room since."""
+    """The next planned start, an event of its own: by a residue it may miss the end that made room for it; and a job
+    whose nodes are still to switch on may have taken that room since."""
     s = w.s[0]
     s.next_plan_us = codes.NEVER_US
     j = s.first
@@ -88,7 +88,8 @@ def _compress(w: World, least: Any) -> None:
         after = walk_on(w, j)
         sooner = codes.NONE  # the slice of a pool's earlier hole
         if w.run[j].chunk != codes.NONE:
-            lasting = w.run[j].plan > s.now and w.job[j].walltime + o.margin_us > 0  # its own hole is a fit: only earlier ones count
+            # its own hole is a fit: only earlier ones count
+            lasting = w.run[j].plan > s.now and w.job[j].walltime + o.margin_us > 0
             if lasting and o.n_nodes == 1:
                 sooner = possible(w, j, 0, w.run[j].plan)
                 if sooner == codes.NONE:

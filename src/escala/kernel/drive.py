@@ -1,6 +1,7 @@
 """The loop with a scheduler inside: one driver a family of schedulers, so that a run compiles only what it uses.
 
-Each takes its decisions at the same pause, by the same starts, as somebody outside would; it merely does not leave compiled code.
+Each takes its decisions at the same pause, by the same starts, as somebody outside would; it merely does not leave
+compiled code.
 """
 
 from __future__ import annotations

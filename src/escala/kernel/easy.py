@@ -66,8 +66,8 @@ def _extra_on(w: World) -> int:
 def easy(w: World, frontier: Any) -> None:
     """The head starts while it fits, else it gets a reservation; the others are tried once, in the scheduler's order.
 
-    With nothing released since the last decision only the new jobs can start: the reservation stands, and time alone makes passing it
-    harder.
+    With nothing released since the last decision only the new jobs can start: the reservation stands, and time alone
+    makes passing it harder.
     """
     s = w.s[0]
     by_queue = w.o[0].ordering == codes.BY_QUEUE
@@ -116,7 +116,8 @@ def _backfill_tree(w: World) -> None:
 
 @lean
 def backfill_urgent(w: World, k: int, n: int, window: int) -> None:
-    """Try the others in the order `k`, from a front of size n, looking only at those that may pass. window: time to the reservation, us."""
+    """Try the others in the order `k`, from a front of size n, looking only at those that may pass. window: time to the
+    reservation, us."""
     s = w.s[0]
     while True:
         free = s.free_on + s.free_boot + s.free_off
@@ -143,8 +144,8 @@ def _pass_fast(w: World, j: int) -> None:
 def easy_fast(w: World, frontier: Any) -> None:
     """The head's time is found once, by count, when it becomes head; no core is reserved.
 
-    Order in a decision: the head; the queue (the next head is the first that does not fit); the new jobs, one by one. Without a release
-    only the new jobs.
+    Order in a decision: the head; the queue (the next head is the first that does not fit); the new jobs, one by one.
+    Without a release only the new jobs.
     """
     s = w.s[0]
     if s.changed == 1 and s.head != codes.NONE:

@@ -1,9 +1,10 @@
 """Node-time in each state between two instants: the one place where energy accrues.
 
-Energy is linear in what is kept here. With N_k nodes of a profile in state k and, for the computing ones, u = sum over jobs of load x
-cores held / cores of the node,
+Energy is linear in what is kept here. With N_k nodes of a profile in state k and, for the computing ones, u = sum over
+jobs of load x cores held / cores of the node,
 
-    E = sum_k P_k integral N_k dt + (P_computing - P_idle) integral u dt     (computing nodes counted at P_idle in the first sum).
+    E = sum_k P_k integral N_k dt + (P_computing - P_idle) integral u dt     (computing nodes counted at P_idle in the
+    first sum).
 
 Node-times are integers (us), so that the same run cut into other pieces gives the same joules.
 """
@@ -26,7 +27,8 @@ def measured_from(w: World) -> int:
 
 @inlined
 def integrate(w: World, until: int) -> None:
-    """Advance the clock to `until`, accruing node-time. Before the first submission nothing is measured, unless a time limit was given."""
+    """Advance the clock to `until`, accruing node-time. Before the first submission nothing is measured, unless a time
+    limit was given."""
     s = w.s[0]
     dt = until - max(s.now, measured_from(w))
     s.now = until
@@ -55,7 +57,8 @@ def move(w: World, profile: int, source: int, target: int, n: int) -> None:
 
 @inlined
 def count_switch(w: World, offs: int, ons: int) -> None:
-    """So many nodes begin to switch now. Those of the last instant stand apart: at the last finish they are no longer measured."""
+    """So many nodes begin to switch now. Those of the last instant stand apart: at the last finish they are no longer
+    measured."""
     s = w.s[0]
     if s.now < measured_from(w):
         return

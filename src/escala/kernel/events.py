@@ -1,8 +1,9 @@
 """What happens next, and the written order of what happens at one instant.
 
-Job ends -> node switches ending -> submissions -> planned starts (of jobs that were given nodes) -> planned ends that are outlived ->
-timers; within a kind by row or node number. Each kind has a binary heap of (time, id), or a pointer where the times are sorted already
-(planned ends: the heap of `plans`); the order of kinds is the order in which `advance.take_in` empties them.
+Job ends -> node switches ending -> submissions -> planned starts (of jobs that were given nodes) -> planned ends that
+are outlived -> timers; within a kind by row or node number. Each kind has a binary heap of (time, id), or a pointer
+where the times are sorted already (planned ends: the heap of `plans`); the order of kinds is the order in which
+`advance.take_in` empties them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""How long a job is expected to run, where that is not the time requested: known beforehand, or found when the job is submitted.
+"""How long a job is expected to run, where that is not the time requested: known beforehand, or found when the job is
+submitted.
 
-The length by which plans are made lies in `JOB.walltime`, the one by which the queue is ordered in `FORECAST.order`, and the request, at
-which a job is killed whatever was expected, in `FORECAST.limit`. Nothing here looks at a run that has not ended.
+The length by which plans are made lies in `JOB.walltime`, the one by which the queue is ordered in `FORECAST.order`,
+and the request, at which a job is killed whatever was expected, in `FORECAST.limit`. Nothing here looks at a run that
+has not ended.
 """
 
 from __future__ import annotations
@@ -40,8 +42,8 @@ def remember(w: World, j: int) -> None:
 
 @lean
 def _last2(w: World, j: int, limit: int) -> int:
-    """The mean of the last two runs of the user that have ended (of the one, if it is the only one), at most the request; the request of a
-    user without any. Tsafrir, Etsion, Feitelson 2007."""
+    """The mean of the last two runs of the user that have ended (of the one, if it is the only one), at most the
+    request; the request of a user without any. Tsafrir, Etsion, Feitelson 2007."""
     user = np.int64(w.job[j].user)
     if user == codes.NONE or w.recent[user, 0] == codes.NONE:
         return limit

@@ -1,8 +1,8 @@
-"""Scores that grow with the wait (WFP3, UNICEP, the expansion factor, linear scores), and scores that never change beside them: what they
-are now, and how long a job surely stays ahead of another.
+"""Scores that grow with the wait (WFP3, UNICEP, the expansion factor, linear scores), and scores that never change
+beside them: what they are now, and how long a job surely stays ahead of another.
 
-The first three are a power of slope x wait, with a slope of the job's own, so jobs are lines over time. Linear scores are sums of terms
-whose rates only fall. `k` is the order: 0 that of the queue, 1 that of those who pass its first.
+The first three are a power of slope x wait, with a slope of the job's own, so jobs are lines over time. Linear scores
+are sums of terms whose rates only fall. `k` is the order: 0 that of the queue, 1 that of those who pass its first.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from escala.kernel.forecast import length_of
 from escala.kernel.keys import HOUR_US, ordering_of
 from escala.kernel.state import World
 
-DOUBT = 2e-7  # slopes are kept as 32-bit numbers: two lines that are nearer than this share of their height may change places
+# slopes are kept as 32-bit numbers: two lines that are nearer than this share of their height may change places
+DOUBT = 2e-7
 
 
 @inlined
 def growing_score(w: World, k: int, j: int) -> float:
-    """WFP3: -(wait / walltime)^3 cores. UNICEP: -wait / (log2(max(cores, 2)) walltime) (Tang et al. 2009). Expansion factor: -wait /
-    walltime. A fixed one: its place. A linear one: see `_linear`. -infinity for a job that has waited the guard. The smallest is first."""
+    """WFP3: -(wait / walltime)^3 cores. UNICEP: -wait / (log2(max(cores, 2)) walltime) (Tang et al. 2009). Expansion
+    factor: -wait / walltime. A fixed one: its place. A linear one: see `_linear`. -infinity for a job that has waited
+    the guard. The smallest is first."""
     if j < w.s[0].aged:
         return -np.inf
     ordering = ordering_of(w, k)
@@ -61,7 +63,8 @@ def _bias(w: World, k: int, j: int) -> float:
 
 @lean
 def _linear(w: World, k: int, j: int) -> float:
-    """A sum of weights x features: what is fixed, then log1p(wait / 1 h), log1p(wait / estimate), wait / max_age, what the user has."""
+    """A sum of weights x features: what is fixed, then log1p(wait / 1 h), log1p(wait / estimate), wait / max_age, what
+    the user has."""
     wait = _wait(w, k, j)
     score = w.fixed[k, j]
     if w.terms[k].log_wait != 0.0:
@@ -79,8 +82,8 @@ def _linear(w: World, k: int, j: int) -> float:
 def _closing(w: World, k: int, a: int, b: int) -> float:
     """How fast, at most, the lead of job `a` over job `b` shrinks from now on, 1/us, while the user's terms stay.
 
-    Of log(c + wait) the rates of two jobs differ by a number whose sign never changes and whose size only falls. Ages grow side by side
-    until the older is full.
+    Of log(c + wait) the rates of two jobs differ by a number whose sign never changes and whose size only falls. Ages
+    grow side by side until the older is full.
     """
     wait_a = _wait(w, k, a)
     wait_b = _wait(w, k, b)
@@ -97,7 +100,8 @@ def _closing(w: World, k: int, a: int, b: int) -> float:
 
 @inlined
 def _alike(w: World, k: int, a: int, b: int) -> bool:
-    """Do two jobs differ in their submission at most, and fall with the wait? Then the one submitted first stays first."""
+    """Do two jobs differ in their submission at most, and fall with the wait? Then the one submitted first stays
+    first."""
     t = w.terms[k]
     return (
         w.fixed[k, a] == w.fixed[k, b]
@@ -146,8 +150,8 @@ def _kept_slope(w: World, k: int, j: int) -> float:
 
 @lean
 def stays_first(w: World, k: int, a: int, b: int, least: float) -> int:
-    """Time up to which job `a`, which comes before job `b` now, surely does, us; now, where that cannot be told. least: the score of
-    `a`."""
+    """Time up to which job `a`, which comes before job `b` now, surely does, us; now, where that cannot be told. least:
+    the score of `a`."""
     if ordering_of(w, k) == codes.BY_PLACE:
         return codes.NEVER_US
     if a < w.s[0].aged:

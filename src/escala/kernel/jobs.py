@@ -105,8 +105,8 @@ def place(w: World, j: int, ready: int) -> None:
 
 @lean
 def start(w: World, j: int, beyond: bool, any_power: bool) -> bool:
-    """Start the queued job `j` on the lowest cores that it may be given now (the caller has checked that there are enough); False where a
-    single node has no room."""
+    """Start the queued job `j` on the lowest cores that it may be given now (the caller has checked that there are
+    enough); False where a single node has no room."""
     if w.job[j].single == 1:
         n = find_single(w, j, any_power)
         if n == codes.NONE:

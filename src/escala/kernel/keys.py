@@ -1,5 +1,5 @@
-"""Numbers of jobs in the orders of the queue (`World.fixed`) that become known only at submission, as they depend on the length that is
-expected of a job. `k` is the order: 0 that of the queue, 1 that of those who pass its first.
+"""Numbers of jobs in the orders of the queue (`World.fixed`) that become known only at submission, as they depend on
+the length that is expected of a job. `k` is the order: 0 that of the queue, 1 that of those who pass its first.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""A state from elsewhere: a simulation is loaded with it at the moment of a decision, and what the decision changed is read back.
+"""A state from elsewhere: a simulation is loaded with it at the moment of a decision, and what the decision changed is
+read back.
 
-Nothing of what was in the tables counts, but for what the caller carries from one decision to the next: the nodes that an off-reservation
-holds, clocks and terms of linear scores; after it, the head of easy-fast. Times are us. No event is taken in: the first `advance` is the
-decision.
+Nothing of what was in the tables counts, but for what the caller carries from one decision to the next: the nodes that
+an off-reservation holds, clocks and terms of linear scores; after it, the head of easy-fast. Times are us. No event is
+taken in: the first `advance` is the decision.
 """
 
 from __future__ import annotations
@@ -48,15 +49,15 @@ PLACED = np.dtype(
     [("job", "i8"), ("low", "i8"), ("high", "i8"), ("per", "i8")]
 )  # `per` cores on each of the nodes, those of a job together
 NOW, TICK, GIVEN, FRONT = 0, 1, 2, 3
-"""The instant and the next periodic decision, us; 1 where nodes may be given that are not on; 1 where jobs that have waited a guard have
-ranks of their own."""
+"""The instant and the next periodic decision, us; 1 where nodes may be given that are not on; 1 where jobs that have
+waited a guard have ranks of their own."""
 
 
 @lean
 def load(table: Any, i: int, now: int, jobs: Any, nodes: Any, placed: Any, demand: Any, where: Any) -> tuple[int, int]:
-    """Bring simulation `i` to the moment of a decision. jobs: JOBS, nodes: NODES [nodes], placed: PLACED, demand: int64 [jobs, kinds],
-    where: scratch, int64 [rows]. 0, or the code of the table that is too small; how many nodes have more cores in use than they have, or
-    jobs while they are not on."""
+    """Bring simulation `i` to the moment of a decision. jobs: JOBS, nodes: NODES [nodes], placed: PLACED, demand: int64
+    [jobs, kinds], where: scratch, int64 [rows]. 0, or the code of the table that is too small; how many nodes have more
+    cores in use than they have, or jobs while they are not on."""
     w = one(table, i)
     _begin(w, now)
     where[:] = codes.NONE
@@ -75,7 +76,9 @@ def load(table: Any, i: int, now: int, jobs: Any, nodes: Any, placed: Any, deman
 
 
 @lean
-def load_carried(table: Any, i: int, carried: Any, jobs: Any, nodes: Any, placed: Any, demand: Any, where: Any) -> tuple[int, int]:
+def load_carried(
+    table: Any, i: int, carried: Any, jobs: Any, nodes: Any, placed: Any, demand: Any, where: Any
+) -> tuple[int, int]:
     """As `load`, of as many rows as `where` has. carried: int64 [4], by NOW, TICK, GIVEN and FRONT."""
     w = one(table, i)
     s, o = w.s[0], w.o[0]
@@ -263,7 +266,8 @@ def _load_places(w: World, jobs: Any, nodes: Any, placed: Any) -> None:
 
 @lean
 def _load_sets(w: World, nodes: Any) -> int:
-    """Sets of free cores, switches under way, counts of the ledger. How many nodes are used that cannot be, see `load`."""
+    """Sets of free cores, switches under way, counts of the ledger. How many nodes are used that cannot be, see
+    `load`."""
     s = w.s[0]
     wrong = 0
     for n in range(w.o[0].n_nodes):

@@ -1,8 +1,10 @@
-"""Many small futures of one machine, replayed one after the other in one simulation's tables: what a look-ahead policy compares.
+"""Many small futures of one machine, replayed one after the other in one simulation's tables: what a look-ahead policy
+compares.
 
-A future is the jobs that run now, those that wait, and those that may come; a choice is one of the waiting jobs, which then starts first,
-or WAIT: no waiting job may start before the future's next event. Every choice meets the same futures. Jobs are numbered: the waiting ones
-first, then those that may come, in order of arrival. The machine is one pool of cores.
+A future is the jobs that run now, those that wait, and those that may come; a choice is one of the waiting jobs, which
+then starts first, or WAIT: no waiting job may start before the future's next event. Every choice meets the same
+futures. Jobs are numbered: the waiting ones first, then those that may come, in order of arrival. The machine is one
+pool of cores.
 """
 
 from __future__ import annotations
@@ -84,9 +86,9 @@ def _rank(w: World, n: int, choice: int, running: int, order: Any, row: Any) -> 
 
 @lean
 def _start_at_once(queueing: int, free: int, drawn: Any, release: int, order: Any, at_once: Any) -> None:
-    """The jobs that a strict or greedy base starts at once, marked in `at_once` int64 [jobs]. Whichever of them is chosen, the future is
-    the same: the others still fit beside it, and what did not fit beside them all fits no better. (EASY starts heads in another order than
-    it backfills in: there a choice may change who gets the reservation.)"""
+    """The jobs that a strict or greedy base starts at once, marked in `at_once` int64 [jobs]. Whichever of them is
+    chosen, the future is the same: the others still fit beside it, and what did not fit beside them all fits no better.
+    (EASY starts heads in another order than it backfills in: there a choice may change who gets the reservation.)"""
     at_once[:] = 0
     if queueing == codes.EASY:
         return
@@ -130,10 +132,11 @@ def _cost(w: World, weight: Any, row: Any) -> float:
 def look_ahead(table: Any, start: Any, choices: Any, futures: Any, out: Any) -> None:
     """Cost of each choice in each future, float64 out [choices, K]: sum over jobs of weight x start (us from now).
 
-    table: of the one simulation that is used; start: of the same as at its start (`calls.clear`). choices int64 [C]: a waiting job, or
-    WAIT. futures: running int64 [2, R]: cores, what is left of the walltime (us); left int64 [K, R]: how long each still runs; drawn int64
-    [K, 5, J]: runtime, walltime, cores, arrival (us from now, NEVER_US: does not come), 1: held back until release [K]; weight float64
-    [K, J]; soon int64 [K]: the next event, before the first arrival; release; order int64 [K, J]: the base policy's order.
+    table: of the one simulation that is used; start: of the same as at its start (`calls.clear`). choices int64 [C]: a
+    waiting job, or WAIT. futures: running int64 [2, R]: cores, what is left of the walltime (us); left int64 [K, R]:
+    how long each still runs; drawn int64 [K, 5, J]: runtime, walltime, cores, arrival (us from now, NEVER_US: does not
+    come), 1: held back until release [K]; weight float64 [K, J]; soon int64 [K]: the next event, before the first
+    arrival; release; order int64 [K, J]: the base policy's order.
     """
     running, left, drawn, weight, soon, release, order = futures
     w = one(table, 0)

@@ -47,7 +47,8 @@ def lower_hint(w: World, which: int, word: int) -> None:
 
 @inlined
 def free_cores(w: World, n: int) -> int:
-    """Cores of node `n` that no job has. With one core a node the sets themselves hold that; `NODE.free` is then not kept."""
+    """Cores of node `n` that no job has. With one core a node the sets themselves hold that; `NODE.free` is then not
+    kept."""
     if w.o[0].unit == 0:
         return w.node[n].free
     which = set_of(w.node[n].power)

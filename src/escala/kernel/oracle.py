@@ -1,11 +1,12 @@
 """OR*: which waiting jobs are held, because enough cores of nodes that are on will be free in time.
 
-A job is held if enough cores of nodes that are on, or switching on, will be free before it has waited its share of the walltime, besides
-those that jobs held before it wait for. The mark lies in `RUN.place`, which has no other use while a job waits.
+A job is held if enough cores of nodes that are on, or switching on, will be free before it has waited its share of the
+walltime, besides those that jobs held before it wait for. The mark lies in `RUN.place`, which has no other use while a
+job waits.
 
-Only jobs that have not waited so long yet may be held. They stand in a list in the order of the queue (`state.HOPING`, `state.ROOM`), each
-with the cores that jobs which have cores now, or had them, will have given back by the end of its hold. It never has more entries than
-there are timers, for each has one: the end of its hold.
+Only jobs that have not waited so long yet may be held. They stand in a list in the order of the queue (`state.HOPING`,
+`state.ROOM`), each with the cores that jobs which have cores now, or had them, will have given back by the end of its
+hold. It never has more entries than there are timers, for each has one: the end of its hold.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def hope(w: World, j: int) -> None:
 
 @lean
 def plan_oracle(w: World, end: int, cores: int) -> None:
-    """At each decision, and after each start of a job (which has `cores` until `end`; at a decision NEVER_US): mark the jobs that are
-    held, in queue order. Jobs that have started, or waited their share, leave the list."""
+    """At each decision, and after each start of a job (which has `cores` until `end`; at a decision NEVER_US): mark the
+    jobs that are held, in queue order. Jobs that have started, or waited their share, leave the list."""
     s = w.s[0]
     if _first_alone(w):
         _plan_first(w)

@@ -1,6 +1,8 @@
-"""Which cores a job gets: the lowest numbers, first of nodes that are on, then of nodes switching on, then of nodes that are off.
+"""Which cores a job gets: the lowest numbers, first of nodes that are on, then of nodes switching on, then of nodes
+that are off.
 
-An allocation is a list of chunks (low node, high node, cores on each). Nodes of one core are taken and given back a word of 64 at a time.
+An allocation is a list of chunks (low node, high node, cores on each). Nodes of one core are taken and given back a
+word of 64 at a time.
 """
 
 from __future__ import annotations
@@ -77,7 +79,8 @@ def node_take(w: World, n: int, need: int, beyond: bool) -> int:
 
 @inlined
 def _use_node(w: World, n: int, k: int, which: int, beyond: bool) -> None:
-    """Take `k` cores of node `n` of a set (several cores a node): its count, its limit, and what remains beside the reservation."""
+    """Take `k` cores of node `n` of a set (several cores a node): its count, its limit, and what remains beside the
+    reservation."""
     s = w.s[0]
     node = w.node[n]
     if s.head != codes.NONE and w.o[0].head == codes.LOWEST_ID:
@@ -169,10 +172,11 @@ def take_set(w: World, j: int, last: int, need: int, which: int, beyond: bool) -
 
 @lean
 def take(w: World, j: int, beyond: bool, any_power: bool) -> int:
-    """Give job `j` its cores (they are there: the caller has counted); returns when all its nodes are on, in us (now, if they are).
+    """Give job `j` its cores (they are there: the caller has counted); returns when all its nodes are on, in us (now,
+    if they are).
 
-    beyond: the job runs past the head's reservation and leaves it alone. any_power: nodes that are not on may be given; those that are
-    off are switched on.
+    beyond: the job runs past the head's reservation and leaves it alone. any_power: nodes that are not on may be given;
+    those that are off are switched on.
     """
     now = w.s[0].now
     need = np.int64(w.job[j].cores)
@@ -264,7 +268,8 @@ def recycle(w: World, j: int) -> None:
 
 @lean
 def find_single(w: World, j: int, any_power: bool) -> int:
-    """Lowest node, in the order on, switching on, off, with room for all demands of job `j`; NONE if there is none now."""
+    """Lowest node, in the order on, switching on, off, with room for all demands of job `j`; NONE if there is none
+    now."""
     last = codes.SET_OFF if any_power else codes.SET_ON
     for which in range(codes.SET_ON, last + 1):
         row = w.bits[which]

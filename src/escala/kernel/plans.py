@@ -146,7 +146,8 @@ def remove_plan(w: World, j: int) -> None:
 def following(w: World, frontier: Any, n: int) -> tuple[int, int]:
     """Next job of a walk in order of planned end: (its position, size of the frontier after it).
 
-    `frontier` holds positions whose parents in the heap have been visited, itself a small heap by planned end; start it with position 0.
+    `frontier` holds positions whose parents in the heap have been visited, itself a small heap by planned end; start it
+    with position 0.
     """
     position = frontier[0]
     if w.s[0].heaped == 0:
@@ -195,8 +196,8 @@ def planned_fine(w: World, j: int, ready: int) -> int:
 
 @lean
 def move_outlived(w: World) -> bool:
-    """Jobs that run on though their planned end has come get a later one; True if there is one. Whoever holds a reservation may start
-    later, so all plans are made anew."""
+    """Jobs that run on though their planned end has come get a later one; True if there is one. Whoever holds a
+    reservation may start later, so all plans are made anew."""
     s = w.s[0]
     moved = False
     while s.n_plans > 0 and w.run[w.plans[0]].plan <= s.now:

@@ -1,4 +1,5 @@
-"""What Numba needs to know of a record behind a pointer, see `kernel.pointer`: its type, its attributes, and how to reach a row."""
+"""What Numba needs to know of a record behind a pointer, see `kernel.pointer`: its type, its attributes, and how to
+reach a row."""
 
 from __future__ import annotations
 

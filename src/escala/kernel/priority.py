@@ -1,5 +1,5 @@
-"""EASY with a queue in order of priority: the first in the scheduler's order has the reservation, and the others pass in that order, or
-in another.
+"""EASY with a queue in order of priority: the first in the scheduler's order has the reservation, and the others pass
+in that order, or in another.
 
 A job that has waited the guard stands in front of all that have not, the oldest first (`queue.note_age`).
 """
@@ -22,8 +22,8 @@ from escala.kernel.urgency import beyond_first, front_of
 def easy_priority(w: World, frontier: Any) -> None:
     """The first in order starts while it fits, else it gets a reservation; the others are tried once, in order.
 
-    With nothing released since the last decision and the same head only the new job can start: the reservation stands, and time alone
-    makes passing it harder.
+    With nothing released since the last decision and the same head only the new job can start: the reservation stands,
+    and time alone makes passing it harder.
     """
     if w.o[0].ordering in codes.CHANGING:
         _by_urgency(w, frontier)
@@ -76,7 +76,8 @@ def _first_by_rank(w: World) -> int:
 
 @lean
 def _behind(w: World, beyond: int, free: int, window: int, extra: int) -> int:
-    """The queued job of the least rank > beyond with cores <= free and (walltime <= window or cores <= extra); NONE if there is none."""
+    """The queued job of the least rank > beyond with cores <= free and (walltime <= window or cores <= extra); NONE if
+    there is none."""
     if w.s[0].n_queued <= SHORT_QUEUE:
         return least_rank(w, w.s[0].first, beyond, free, window, extra)
     index_new(w)

@@ -1,12 +1,13 @@
 """The queue: a linked list in order of submission, and a search tree over a fixed order of all jobs.
 
-The tree holds, for each cell of 16 ranks (and of 16 cells, level by level), the least cores and the least walltime among its *queued*
-jobs. "The next job, in this order, that needs at most c cores and either ends in time or needs at most e cores" is then found without
-looking at jobs that cannot be it. A job enters the tree only when a search is due, so one that starts on arrival never touches it.
+The tree holds, for each cell of 16 ranks (and of 16 cells, level by level), the least cores and the least walltime
+among its *queued* jobs. "The next job, in this order, that needs at most c cores and either ends in time or needs at
+most e cores" is then found without looking at jobs that cannot be it. A job enters the tree only when a search is due,
+so one that starts on arrival never touches it.
 
-With a guard a job that has waited so long stands in front, the oldest first. Under a fixed order the first n_jobs ranks are kept for
-such jobs, by row, and the order of all jobs follows: a job moves from its rank there to its rank in front. Scores that grow with the wait
-are -infinity from then on.
+With a guard a job that has waited so long stands in front, the oldest first. Under a fixed order the first n_jobs ranks
+are kept for such jobs, by row, and the order of all jobs follows: a job moves from its rank there to its rank in front.
+Scores that grow with the wait are -infinity from then on.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from escala.kernel.users import count
 EMPTY = 1 << 62  # least value of a cell without queued jobs
 OUTDATED = -EMPTY  # `UNTIL` of a cell whose first job has to be found anew
 NO_LIMIT = EMPTY - 1  # of cores or walltime, in a search: every job passes, an empty cell never does
-CORES, WALLTIME, FIRST, UNTIL = range(4)  # rows of the tree; the last two where a tournament finds the first (`urgency`), twice for two
+# rows of the tree; the last two where a tournament finds the first (`urgency`), twice for two
+CORES, WALLTIME, FIRST, UNTIL = range(4)
 SHORT_QUEUE = 24  # up to this length the list is walked: measured faster than the tree
 
 
@@ -54,7 +56,8 @@ def _least_of_jobs(w: World, cell: int) -> tuple[int, int]:
 
 @lean
 def _refresh(w: World, rank: int) -> None:
-    """Recompute the cells above a rank, as far up as something changes. A cell that is out of date has no parent that is not."""
+    """Recompute the cells above a rank, as far up as something changes. A cell that is out of date has no parent that
+    is not."""
     cell = rank // FAN
     orders = (w.tree.shape[0] - FIRST) // 2
     cores, walltime = _least_of_jobs(w, cell)
@@ -153,7 +156,8 @@ def dequeue(w: World, j: int, state: int) -> None:
 
 @lean
 def note_age(w: World) -> bool:
-    """Jobs that have waited the guard by now move to the front; True if there is one. Notes when the next will have waited so long."""
+    """Jobs that have waited the guard by now move to the front; True if there is one. Notes when the next will have
+    waited so long."""
     s = w.s[0]
     o = w.o[0]
     moved = False
@@ -173,7 +177,8 @@ def note_age(w: World) -> bool:
 
 @lean
 def _to_front(w: World, j: int) -> None:
-    """Job `j`, which waits, stands in front of all that have waited less: the head may be another, so its reservation falls."""
+    """Job `j`, which waits, stands in front of all that have waited less: the head may be another, so its reservation
+    falls."""
     s = w.s[0]
     s.head = codes.NONE
     before = rank_of(w, j)
@@ -192,8 +197,8 @@ def may_pass(cores: int, walltime: int, free: int, window: int, extra: int) -> b
 
 @lean
 def least_rank(w: World, first: int, beyond: int, free: int, window: int, extra: int) -> int:
-    """Of the queued jobs from `first` on, in order of submission, with cores <= free and (walltime <= window or cores <= extra), the one of
-    the least rank > beyond; NONE if there is none. For short queues."""
+    """Of the queued jobs from `first` on, in order of submission, with cores <= free and (walltime <= window or cores
+    <= extra), the one of the least rank > beyond; NONE if there is none. For short queues."""
     best = codes.NONE
     least = w.o[0].n_ranks
     j = first
@@ -208,7 +213,8 @@ def least_rank(w: World, first: int, beyond: int, free: int, window: int, extra:
 
 @lean
 def next_fit(w: World, start: int, free: int, window: int, extra: int) -> int:
-    """Least rank >= start of a queued job with cores <= free and (walltime <= window or cores <= extra); n_ranks if there is none."""
+    """Least rank >= start of a queued job with cores <= free and (walltime <= window or cores <= extra); n_ranks if
+    there is none."""
     n_ranks = w.o[0].n_ranks
     free = min(free, NO_LIMIT)
     rank = start
@@ -233,8 +239,8 @@ def next_fit(w: World, start: int, free: int, window: int, extra: int) -> int:
 def _next_cell(w: World, start: int, free: int, window: int, extra: int) -> int:
     """Least bottom cell >= start that may hold such a job; the number of bottom cells if there is none.
 
-    Walks right along a level, climbs at the end of each group of 16 and descends into a cell that qualifies. A cell may promise what no
-    child keeps (its two least values come from different jobs); the walk then simply goes on behind it.
+    Walks right along a level, climbs at the end of each group of 16 and descends into a cell that qualifies. A cell may
+    promise what no child keeps (its two least values come from different jobs); the walk then simply goes on behind it.
     """
     bottom = -(-w.o[0].n_ranks // FAN)
     level = 0

@@ -1,7 +1,7 @@
 """Before each decision linear scores are brought up to date: their clock, and what users have.
 
-The search order goes by user where a score looks at users, so what a user's terms add is the same for most cells' jobs: only the cells that
-hold the first or the last of the user's jobs, and those above, can have another first job for it.
+The search order goes by user where a score looks at users, so what a user's terms add is the same for most cells' jobs:
+only the cells that hold the first or the last of the user's jobs, and those above, can have another first job for it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The reservation of EASY's head: when it can start, on which cores, and what it leaves to others.
 
-Every core has a time from which it may be given to the head: now, if no job has it and its node is not switching off; the end of the
-switch, if its node is switching off; the planned end of the job that has it. A head that is still held back (shutdown policy hold) cannot
-use nodes that are not on before its own time. The reservation's time s is the time of the q-th such core. lowest-id: it uses the
-lowest-numbered cores of those free by s. latest-released: only the number of cores to spare is known.
+Every core has a time from which it may be given to the head: now, if no job has it and its node is not switching off;
+the end of the switch, if its node is switching off; the planned end of the job that has it. A head that is still held
+back (shutdown policy hold) cannot use nodes that are not on before its own time. The reservation's time s is the time
+of the q-th such core. lowest-id: it uses the lowest-numbered cores of those free by s. latest-released: only the number
+of cores to spare is known.
 """
 
 from __future__ import annotations
@@ -95,8 +96,8 @@ def next_switch(w: World, after: int) -> int:
 
 @inlined
 def first_release(w: World, frontier: Any, size: int, switch: int, held_until: int) -> tuple[int, int]:
-    """The next time (us, residue) at which something becomes available to the head: a planned end, the end of a switch-off, or the end of
-    its own hold, before which nodes that are not on are of no use to it."""
+    """The next time (us, residue) at which something becomes available to the head: a planned end, the end of a
+    switch-off, or the end of its own hold, before which nodes that are not on are of no use to it."""
     us = codes.NEVER_US
     fine = 0
     if size > 0:
@@ -145,8 +146,8 @@ def hold_of_head(w: World, j: int) -> int:
 
 @lean
 def reserve_head(w: World, j: int, frontier: Any) -> None:
-    """Set head, shadow time, extra cores and (lowest-id) the reserved cores for the blocked head `j`. `frontier`: int64 scratch, one per
-    running job."""
+    """Set head, shadow time, extra cores and (lowest-id) the reserved cores for the blocked head `j`. `frontier`: int64
+    scratch, one per running job."""
     s = w.s[0]
     by_id = w.o[0].head == codes.LOWEST_ID
     s.head = j
@@ -226,8 +227,8 @@ def _reserve_words(w: World, need: int, woken: bool) -> None:
 
 @lean
 def _reserve_nodes(w: World, need: int, woken: bool) -> None:
-    """Reserve cores on the lowest nodes; within a node, cores that are released later rather than those free now. Nodes with nothing free
-    and nothing released are passed over: they have no limit to set."""
+    """Reserve cores on the lowest nodes; within a node, cores that are released later rather than those free now. Nodes
+    with nothing free and nothing released are passed over: they have no limit to set."""
     s = w.s[0]
     s.extra = 0
     s.extra_on = 0

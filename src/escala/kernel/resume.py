@@ -19,11 +19,14 @@ from escala.kernel.world import one
 
 @compiled
 def resume(table: Any, i: int, now: int, jobs: Any, nodes: Any, placed: Any, truth: Any, decided: bool) -> int:
-    """Bring simulation `i` to time `now` (us) of a run that goes on from a state of elsewhere. truth: JOB of the first rows, as they really
-    are; jobs: JOBS of those among them that live, the others have ended; the rows behind are yet to be submitted. decided: all of that
-    instant has been taken in and decided on. 0, or the code of the table that is too small."""
+    """Bring simulation `i` to time `now` (us) of a run that goes on from a state of elsewhere. truth: JOB of the first
+    rows, as they really are; jobs: JOBS of those among them that live, the others have ended; the rows behind are yet
+    to be submitted. decided: all of that instant has been taken in and decided on. 0, or the code of the table that is
+    too small."""
     w = one(table, i)
-    grow, _ = load(table, i, now, jobs, nodes, placed, np.zeros((jobs.shape[0], 0), np.int64), np.empty(w.o[0].n_jobs, np.int64))
+    grow, _ = load(
+        table, i, now, jobs, nodes, placed, np.zeros((jobs.shape[0], 0), np.int64), np.empty(w.o[0].n_jobs, np.int64)
+    )
     s = w.s[0]
     s.n_ends = 0
     for j in range(truth.shape[0]):

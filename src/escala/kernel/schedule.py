@@ -57,8 +57,8 @@ def strict(w: World) -> None:
 
 @lean
 def wake_for(w: World, j: int) -> None:
-    """Switch on as many off nodes, lowest first, as the blocked first job lacks: its cores - free cores of on nodes - cores of nodes
-    switching on."""
+    """Switch on as many off nodes, lowest first, as the blocked first job lacks: its cores - free cores of on nodes -
+    cores of nodes switching on."""
     s = w.s[0]
     if w.job[j].single == 1:
         _wake_single(w, j)

@@ -1,5 +1,6 @@
-"""Scores of packing: how well a waiting job fits what is free now; the smallest is first. Scores that grow with the wait are in `urgency`;
-fixed ones are ranks, prepared in `policies.scores`, and so are these where all jobs may be given the same cores."""
+"""Scores of packing: how well a waiting job fits what is free now; the smallest is first. Scores that grow with the
+wait are in `urgency`; fixed ones are ranks, prepared in `policies.scores`, and so are these where all jobs may be given
+the same cores."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from escala.kernel.state import World
 
 @inlined
 def by_rank(w: World) -> bool:
-    """Is the order fixed? That of packing is, where jobs take cores of any nodes and one may be given what any other may."""
+    """Is the order fixed? That of packing is, where jobs take cores of any nodes and one may be given what any other
+    may."""
     o = w.o[0]
     if o.ordering == codes.BY_TETRIS and o.order_estimate != codes.BEFOREHAND:
         return False
@@ -26,8 +28,8 @@ def by_rank(w: World) -> bool:
 
 @lean
 def packing_score(w: World, j: int) -> float:
-    """Packer: -sum over kinds of demand x free. Tetris: -(0.5 sum of demands + 0.5 / walltime), raw numbers. inf if the job does not fit
-    now.
+    """Packer: -sum over kinds of demand x free. Tetris: -(0.5 sum of demands + 0.5 / walltime), raw numbers. inf if the
+    job does not fit now.
 
     For a job of one node, free is what is free on the node that it would get; else the cores that it may be given.
     """

@@ -65,7 +65,8 @@ def _keep(w: World, spare: int) -> None:
 
 @lean
 def _coming_cores(w: World, until: int, free: int) -> int:
-    """Cores of the jobs that will be submitted up to `until`, in order of submission, as far as they fit `free` cores together."""
+    """Cores of the jobs that will be submitted up to `until`, in order of submission, as far as they fit `free` cores
+    together."""
     need = 0
     j = w.s[0].next_job
     while j < w.o[0].n_jobs and w.job[j].submit <= until and need < free:
@@ -77,8 +78,8 @@ def _coming_cores(w: World, until: int, free: int) -> int:
 
 @lean
 def _keep_for_arrivals(w: World) -> None:
-    """Switch off the idle nodes, lowest first, that no job will use which comes before idling has cost as much as switching: those before
-    it that stay on have enough free cores for all of them."""
+    """Switch off the idle nodes, lowest first, that no job will use which comes before idling has cost as much as
+    switching: those before it that stay on have enough free cores for all of them."""
     s = w.s[0]
     free = s.free_on + s.free_boot + s.free_off
     kept = 0
@@ -120,7 +121,8 @@ def next_due(w: World) -> None:
 
 @lean
 def timeout_falls_due(w: World) -> bool:
-    """Does the timeout of a node that is idle now fall due at this instant? Timers of nodes that have been used since are void."""
+    """Does the timeout of a node that is idle now fall due at this instant? Timers of nodes that have been used since
+    are void."""
     s = w.s[0]
     found = False
     row = w.bits[codes.SET_ON]
@@ -158,8 +160,8 @@ def release_node(w: World, n: int) -> None:
 
 @lean
 def reserve_off(w: World, target: int) -> None:
-    """Keep `target` nodes off: more are taken among idle nodes (highest first), then off nodes (highest first); fewer are released from
-    the lowest."""
+    """Keep `target` nodes off: more are taken among idle nodes (highest first), then off nodes (highest first); fewer
+    are released from the lowest."""
     _take(w, target, codes.ON, codes.ALL_CORES)
     _take(w, target, codes.OFF, codes.ALL_CORES)
     _give_back(w, target)
@@ -167,12 +169,19 @@ def reserve_off(w: World, target: int) -> None:
 
 @lean
 def _take(w: World, target: int, power: int, spare: int) -> int:
-    """Hold more nodes of this power, highest first, up to `target` in all and to `spare` cores; returns the cores that are spare still."""
+    """Hold more nodes of this power, highest first, up to `target` in all and to `spare` cores; returns the cores that
+    are spare still."""
     s = w.s[0]
     n = w.o[0].n_nodes - 1
     while n >= 0 and s.n_held < target:
         node = w.node[n]
-        if node.cores <= spare and node.held == 0 and can_switch(w, n) and node.power == power and free_cores(w, n) == node.cores:
+        if (
+            node.cores <= spare
+            and node.held == 0
+            and can_switch(w, n)
+            and node.power == power
+            and free_cores(w, n) == node.cores
+        ):
             hold_node(w, n)
             spare -= node.cores
         n -= 1
@@ -191,9 +200,9 @@ def _give_back(w: World, target: int) -> None:
 
 @lean
 def reserve_off_but_head(w: World, target: int) -> None:
-    """As `reserve_off`, with the safeguard of R3: the queue's first job is never blocked by the off-reservation alone. Where it could start
-    with no node held, held nodes that it lacks are released (lowest first), and nodes that it needs are not taken: off nodes are taken
-    before idle ones then, so that it finds nodes that are on."""
+    """As `reserve_off`, with the safeguard of R3: the queue's first job is never blocked by the off-reservation alone.
+    Where it could start with no node held, held nodes that it lacks are released (lowest first), and nodes that it
+    needs are not taken: off nodes are taken before idle ones then, so that it finds nodes that are on."""
     s = w.s[0]
     if s.n_queued == 0:
         reserve_off(w, target)

@@ -1,8 +1,9 @@
-"""EASY where some jobs need one node, or several kinds of resource: what fits is a question to each node, not a count of cores.
+"""EASY where some jobs need one node, or several kinds of resource: what fits is a question to each node, not a count
+of cores.
 
-The head's reservation: at the earliest planned end at which some node has room for all its demands, the lowest such node (a job without
-that restriction: as many cores as it needs on the lowest nodes). Another job may start on the first node where it fits now and either
-ends by then or leaves the reservation intact.
+The head's reservation: at the earliest planned end at which some node has room for all its demands, the lowest such
+node (a job without that restriction: as many cores as it needs on the lowest nodes). Another job may start on the first
+node where it fits now and either ends by then or leaves the reservation intact.
 """
 
 from __future__ import annotations
@@ -30,7 +31,11 @@ from escala.kernel.urgency import beyond_first, front_of, next_urgent
 def _free_at(w: World, cores: Any, room: Any, only_on: bool) -> None:
     """Free cores [nodes] and room per kind [nodes, kinds] now, of nodes whose cores may be given."""
     for n in range(w.o[0].n_nodes):
-        in_set = w.node[n].held == 0 and w.node[n].power != codes.SWITCHING_OFF and (w.node[n].power == codes.ON or not only_on)
+        in_set = (
+            w.node[n].held == 0
+            and w.node[n].power != codes.SWITCHING_OFF
+            and (w.node[n].power == codes.ON or not only_on)
+        )
         cores[n] = free_cores(w, n) if in_set else 0
         for k in range(room.shape[1]):
             room[n, k] = w.room[n, k] if in_set else 0
@@ -50,7 +55,8 @@ def _release(w: World, j: int, cores: Any, room: Any) -> None:
 
 @lean
 def _home(w: World, j: int, cores: Any, room: Any) -> int:
-    """Lowest node with room for the head; 0 stands for "enough cores in all" where the head is not bound to one node; NONE: not yet."""
+    """Lowest node with room for the head; 0 stands for "enough cores in all" where the head is not bound to one node;
+    NONE: not yet."""
     if w.job[j].single == 0:
         return 0 if cores.sum() >= w.job[j].cores else codes.NONE
     for n in range(w.o[0].n_nodes):
@@ -86,8 +92,8 @@ def _add_switched(w: World, cores: Any, room: Any, time: int) -> None:
 
 @lean
 def _reserve(w: World, j: int, cores: Any, room: Any) -> int:
-    """Set the reservation's time for the head `j`; `cores` and `room` become what others may use beyond it. Returns the head's node, NONE
-    without a reservation."""
+    """Set the reservation's time for the head `j`; `cores` and `room` become what others may use beyond it. Returns the
+    head's node, NONE without a reservation."""
     s = w.s[0]
     held_until = hold_of_head(w, j)
     held = held_until != codes.NEVER_US
@@ -143,8 +149,8 @@ def _set_aside(w: World, j: int, home: int, cores: Any, room: Any) -> None:
 
 @inlined
 def _counted(w: World) -> bool:
-    """latest-released: only the number of cores to spare beside the reservation is known. A single-node head names its node all the
-    same."""
+    """latest-released: only the number of cores to spare beside the reservation is known. A single-node head names its
+    node all the same."""
     return w.o[0].head == codes.LATEST_RELEASED and w.job[w.s[0].head].single == 0
 
 
@@ -212,7 +218,9 @@ def _pass_spread(w: World, j: int, cores: Any, waking: bool) -> None:
     total = 0
     for n in range(w.o[0].n_nodes):
         w.node[n].limit = max(cores[n], 0)
-        in_set = w.node[n].held == 0 and (w.node[n].power == codes.ON or (waking and w.node[n].power != codes.SWITCHING_OFF))
+        in_set = w.node[n].held == 0 and (
+            w.node[n].power == codes.ON or (waking and w.node[n].power != codes.SWITCHING_OFF)
+        )
         if in_set:
             total += min(free_cores(w, n), w.node[n].limit)
         if w.o[0].unit == 1:

@@ -1,4 +1,5 @@
-"""Starting a job on named nodes: what a reservation of concrete machines needs (nodes of one core, at most 64 of them)."""
+"""Starting a job on named nodes: what a reservation of concrete machines needs (nodes of one core, at most 64 of
+them)."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from escala.kernel.state import World
 
 @lean
 def command_start_nodes(w: World, j: int, nodes: int) -> int:
-    """Start the queued job `j`, now, on the nodes whose bits are set in `nodes` (as many as it has cores); returns a refusal code."""
+    """Start the queued job `j`, now, on the nodes whose bits are set in `nodes` (as many as it has cores); returns a
+    refusal code."""
     s = w.s[0]
     if j < 0 or j >= w.o[0].n_jobs or w.o[0].unit == 0 or w.bits.shape[1] != 1:
         return codes.REFUSED_NO_SUCH

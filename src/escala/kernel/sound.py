@@ -16,15 +16,17 @@ WRONG = -(1 << 62)
 STATES = {"queued": codes.QUEUED, "given": codes.GIVEN, "running": codes.RUNNING}
 POWER = {"on": codes.ON, "switching_on": codes.SWITCHING_ON, "off": codes.OFF, "switching_off": codes.SWITCHING_OFF}
 END = 10  # of a word, a line feed
-_STATES, _POWER = (np.frombuffer("".join(f"{word}\n" for word in known).encode(), np.uint8) for known in (STATES, POWER))
+_STATES, _POWER = (
+    np.frombuffer("".join(f"{word}\n" for word in known).encode(), np.uint8) for known in (STATES, POWER)
+)
 _OF_STATES, _OF_POWER = (np.array(list(known.values())) for known in (STATES, POWER))
 
 
 @lean
 def survey(now: int, jobs: Any, nodes: Any, placed: Any) -> tuple[int, int, int, int, int, int, int]:
-    """Of JOBS, NODES and PLACED at `now`, us, as in `escala.live.snapshot.Survey`: do they make sense (1); jobs out of the order of their
-    submission, and jobs of one node; the most cores of a job; cores that jobs hold; switches whose end nobody tells, and nodes that are not
-    on. What waits has no start from here on."""
+    """Of JOBS, NODES and PLACED at `now`, us, as in `escala.live.snapshot.Survey`: do they make sense (1); jobs out of
+    the order of their submission, and jobs of one node; the most cores of a job; cores that jobs hold; switches whose
+    end nobody tells, and nodes that are not on. What waits has no start from here on."""
     late = 0
     single = 0
     most = 0
@@ -56,8 +58,8 @@ def survey(now: int, jobs: Any, nodes: Any, placed: Any) -> tuple[int, int, int,
 
 @inlined
 def _sound_places(placed: Any, jobs: Any, n_nodes: int) -> int:
-    """The cores held in PLACED, where those of a job stand together and the jobs in their order, on nodes that there are, and each job that
-    holds any has all its cores; -1 where it is otherwise."""
+    """The cores held in PLACED, where those of a job stand together and the jobs in their order, on nodes that there
+    are, and each job that holds any has all its cores; -1 where it is otherwise."""
     p = 0
     total = 0
     for k in range(jobs.shape[0]):
@@ -101,10 +103,13 @@ def _word(words: Any, at: int, letters: Any, numbers: Any) -> tuple[int, int]:
 
 
 @lean
-def take_in(now: int, times: Any, whole: Any, words: Any, jobs: Any, nodes: Any, placed: Any) -> tuple[int, int, int, int, int, int, int]:
-    """Fills JOBS, NODES and PLACED, and surveys them. Columns, one behind the other, are times, s, NaN where there is none: submit,
-    walltime, start, and of nodes idle since, end of the switch; whole numbers: cores, single, of nodes gone, and all of PLACED; words,
-    uint8, a line feed behind each: states, and of nodes power. What is no time, no word or too large makes no sense."""
+def take_in(
+    now: int, times: Any, whole: Any, words: Any, jobs: Any, nodes: Any, placed: Any
+) -> tuple[int, int, int, int, int, int, int]:
+    """Fills JOBS, NODES and PLACED, and surveys them. Columns, one behind the other, are times, s, NaN where there is
+    none: submit, walltime, start, and of nodes idle since, end of the switch; whole numbers: cores, single, of nodes
+    gone, and all of PLACED; words, uint8, a line feed behind each: states, and of nodes power. What is no time, no word
+    or too large makes no sense."""
     n_jobs = jobs.shape[0]
     n_nodes = nodes.shape[0]
     sound = 1

@@ -1,7 +1,7 @@
 """The state of a batch of simulations: tables of plain numbers, nothing else.
 
-Every array has the simulation as its leading axis; `world.one` cuts out one simulation for compiled code. Records rather than many arrays
-of numbers: what belongs to one job or node lies in one cache line.
+Every array has the simulation as its leading axis; `world.one` cuts out one simulation for compiled code. Records
+rather than many arrays of numbers: what belongs to one job or node lies in one cache line.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ SCALARS = np.dtype(
         ("indexed", "i8"),  # rows below this are in the search tree while they are queued
         ("aged", "i8"),  # rows below this have waited the guard, or do not wait
         ("in_front", "i8"),  # size of the front of a walk in order
-        ("next_plan_us", "i8"),  # conservative, unless its agenda is kept: the next planned start, which may fall on no other event
+        # conservative, unless its agenda is kept: the next planned start, which may fall on no other event
+        ("next_plan_us", "i8"),
         ("next_aged_us", "i8"),  # when the next waiting job will have waited the guard
         ("head", "i8"),  # job that holds the reservation, NONE: none
         ("touched", "i8"),  # first of the users of whom something changed since the last decision, NONE: none
@@ -173,7 +174,8 @@ NODE = np.dtype(
     align=True,
 )
 
-PROFILE = np.dtype([("on_us", "i8"), ("off_us", "i8"), ("can_switch", "i8"), ("break_even_us", "i8")])  # NEVER_US: idling costs nothing
+# NEVER_US: idling costs nothing
+PROFILE = np.dtype([("on_us", "i8"), ("off_us", "i8"), ("can_switch", "i8"), ("break_even_us", "i8")])
 TERMS = np.dtype(  # what of a linear score changes
     [
         ("log_wait", "f8"),  # weights: of log1p(wait / 1 h)
@@ -212,7 +214,8 @@ USER = np.dtype(
     ],
     align=True,
 )
-CHUNK = np.dtype([("low", "i4"), ("high", "i4"), ("per", "i4"), ("next", "i4")])  # `per` cores on each of the nodes low..high
+# `per` cores on each of the nodes low..high
+CHUNK = np.dtype([("low", "i4"), ("high", "i4"), ("per", "i4"), ("next", "i4")])
 EVENT = np.dtype([("time", "i8"), ("id", "i8")])
 FRONT = np.dtype([("score", "f8"), ("row", "i8"), ("place", "i8")])  # a job, first of a part of the search tree
 LOG = np.dtype([("time", "i8"), ("node", "i4"), ("state", "i4")])  # a switch of a node
@@ -236,16 +239,19 @@ class World(NamedTuple):
     run: Any  # RUN [N, jobs]
     demand: Any  # int32 [N, jobs or 0, kinds]: demand per further resource kind
     forecast: Any  # FORECAST [N, jobs or 0]
-    recent: Any  # int64 [N, users or 0, 2]: how long the last run of each user took, and the one before, us; NONE: there was none
+    # int64 [N, users or 0, 2]: how long the last run of each user took, and the one before, us; NONE: there was none
+    recent: Any
     steps: Any  # int64 [N, moves]: by how much a planned end moves each time, us; after that to the limit
-    past: Any  # int32 [N, jobs or 0]: rows of the jobs that have ended, in that order, where somebody outside is told of them
+    # int32 [N, jobs or 0]: rows of the jobs that have ended, in that order, where somebody outside is told of them
+    past: Any
     node: Any  # NODE [N, nodes]
     room: Any  # int32 [N, nodes, kinds]: what is left of them
     profile: Any  # PROFILE [N, profiles]
     ledger: Any  # LEDGER [N, profiles]
     bits: Any  # uint64 [N, N_SETS, words]: sets of nodes
     chunk: Any  # CHUNK [N, capacity]
-    heaps: Any  # EVENT [N, 6, capacity]: job ends, starts of given jobs, node switches, timers; two lists of OR*, see `oracle`
+    # EVENT [N, 6, capacity]: job ends, starts of given jobs, node switches, timers; two lists of OR*, see `oracle`
+    heaps: Any
     plans: Any  # int32 [N, capacity]: running jobs by planned end, in order or a heap
     frontier: Any  # int64 [N, 1 + capacity]: scratch of `plans.following`
     least: Any  # int32 [N, nodes or 0]: scratch of conservative backfilling
@@ -253,12 +259,15 @@ class World(NamedTuple):
     cores: Any  # int64 [N, nodes or 0]: scratch of single-node jobs under EASY: what is free beyond the reservation
     beyond: Any  # int64 [N, nodes or 0, kinds]: the same of further kinds
     order: Any  # int32 [N, 2, ranks or 0]: row at each rank; rank of each row, as it is now
-    tree: Any  # int64 [N, 2, 4 or 6, capacity]: least cores, least walltime (first job, until when; of either order) of queued jobs; 16
-    # ranks a cell, by level
-    fixed: Any  # float64 [N, 0 to 2, jobs]: by order, its number of each job, or what does not change of its linear score
+    # int64 [N, 2, 4 or 6, capacity]: least cores, least walltime (first job, until when; of either order) of queued
+    # jobs; 16 ranks a cell, by level
+    tree: Any
+    # float64 [N, 0 to 2, jobs]: by order, its number of each job, or what does not change of its linear score
+    fixed: Any
     terms: Any  # TERMS [N, 0 to 2]: by order, what of its linear score changes
     user: Any  # USER [N, users or 0]: where linear scores look at them
-    front: Any  # FRONT [N, capacity]: a search in the order of scores that grow with the wait, or a walk in order: a heap
+    # FRONT [N, capacity]: a search in the order of scores that grow with the wait, or a walk in order: a heap
+    front: Any
     log: Any  # LOG [N, capacity]
     slices: Any  # int64 [N, 4, capacity]: conservative agenda: time, residue, row, free cores
     agenda: Any  # int32 [N, capacity, nodes]: free cores per row and node; not of one pool
@@ -347,7 +356,8 @@ class Sizes(NamedTuple):
 
 def allocate(n: int, sizes: Sizes) -> World:
     """Empty tables for `n` simulations; `simulation.py` fills them in."""
-    jobs, nodes, cores, kinds, ranks, orders = sizes.jobs, sizes.nodes, sizes.cores, sizes.kinds, sizes.ranks, sizes.orders
+    jobs, nodes, cores, kinds = sizes.jobs, sizes.nodes, sizes.cores, sizes.kinds
+    ranks, orders = sizes.ranks, sizes.orders
     words = (nodes + 63) // 64
     live = min(jobs, cores) + 1
     heap = max(live, nodes, 1) + 64

@@ -16,8 +16,8 @@ FREE = 3  # cores, all nodes together
 
 @lean
 def possible(w: World, j: int, begin: int, before: int) -> int:
-    """Position of the first slice, from `begin` on, with the cores of job `j` free for its walltime or until `before` (us), all nodes
-    together; NONE if none begins before that time."""
+    """Position of the first slice, from `begin` on, with the cores of job `j` free for its walltime or until `before`
+    (us), all nodes together; NONE if none begins before that time."""
     times = w.slices[TIME]
     n = w.s[0].n_slices
     length = w.job[j].walltime + w.o[0].margin_us

@@ -45,9 +45,10 @@ def copy_chunks(table: Any, i: int, out: Any) -> None:
 def node_intervals(events: Any, first: Any, start: int, end: int, out: Any, load: Any) -> int:
     """The intervals of every node in one state, within [start, end), us.
 
-    events: (times, busy, share, power), sorted by node and time; those of node n are first[n] .. first[n + 1] - 1, each with a change of
-    busy cores, a change of load share and a new power state (or NONE). Fills `out` [4, *] with node, from, to, ledger state and `load` [*]
-    with the integral of the load share over the interval, in us. Returns the number of intervals.
+    events: (times, busy, share, power), sorted by node and time; those of node n are first[n] .. first[n + 1] - 1, each
+    with a change of busy cores, a change of load share and a new power state (or NONE). Fills `out` [4, *] with node,
+    from, to, ledger state and `load` [*] with the integral of the load share over the interval, in us. Returns the
+    number of intervals.
     """
     times, busy, share, power = events
     k = 0
@@ -99,8 +100,8 @@ def node_intervals(events: Any, first: Any, start: int, end: int, out: Any, load
 def interval_text(low: Any, high: Any, first: Any, text: Any) -> int:
     """Write the interval lists "0-3 7" of all jobs as bytes, a line each.
 
-    Intervals sorted by job and low node; those of job j are first[j] .. first[j + 1] - 1; touching ones are merged. Returns the length,
-    or -1 where `text` is too short.
+    Intervals sorted by job and low node; those of job j are first[j] .. first[j + 1] - 1; touching ones are merged.
+    Returns the length, or -1 where `text` is too short.
     """
     k = 0
     digits = 0

@@ -1,10 +1,11 @@
 """Which waiting job comes first, and next, where scores grow with the wait (`growing`), or where there are two orders.
 
-Such a score is a line over time, or nearly. The search tree (`queue`; here its ranks go by cores, then walltime, so that jobs of a cell are
-alike) keeps in each cell the job that comes first among the cell's, and until when it surely does: a kinetic tournament. What is out of
-date is played again before a search, the rest stands. A search opens the cells in the order of their first jobs and leaves out those
-without a job that may pass. Where those who pass the first have an order of their own, there are two tournaments over the same cells: `k`
-is 0 for the order of the queue, 1 for the other.
+Such a score is a line over time, or nearly. The search tree (`queue`; here its ranks go by cores, then walltime, so
+that jobs of a cell are alike) keeps in each cell the job that comes first among the cell's, and until when it surely
+does: a kinetic tournament. What is out of date is played again before a search, the rest stands. A search opens the
+cells in the order of their first jobs and leaves out those without a job that may pass. Where those who pass the first
+have an order of their own, there are two tournaments over the same cells: `k` is 0 for the order of the queue, 1 for
+the other.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def _cell_of(w: World, j: int, level: int) -> int:
 
 @inlined
 def _first_of(w: World, k: int, base: int, level: int, cell: int) -> int:
-    """First job of a cell of a level, NONE where nobody waits; of level -1: the job at rank `cell`, NONE unless it waits."""
+    """First job of a cell of a level, NONE where nobody waits; of level -1: the job at rank `cell`, NONE unless it
+    waits."""
     if level < 0:
         j = row_at(w, cell)
         return j if w.run[j].state == codes.QUEUED else codes.NONE
@@ -102,7 +104,8 @@ def _play(w: World, k: int, level: int, cell: int) -> None:
 
 @lean
 def settle(w: World, k: int, level: int, cell: int) -> None:
-    """Bring a cell and all below it up to date: down to its first child that is out of date, then on to the right, then up."""
+    """Bring a cell and all below it up to date: down to its first child that is out of date, then on to the right, then
+    up."""
     now = clock_of(w, k)
     top = level
     base = _base(w, level)
@@ -129,7 +132,8 @@ def settle(w: World, k: int, level: int, cell: int) -> None:
 
 @lean
 def _late_from(w: World, k: int, level: int, start: int, parent: int) -> int:
-    """The first cell of a level from `start` on, among the children of `parent`, that is out of date; NONE if there is none."""
+    """The first cell of a level from `start` on, among the children of `parent`, that is out of date; NONE if there is
+    none."""
     if level < 0:
         return codes.NONE
     now = clock_of(w, k)
@@ -171,7 +175,8 @@ def enter_new(w: World) -> None:
 
 @lean
 def _push(w: World, k: int, n: int, j: int, place: int) -> int:
-    """Add an entry (job `j`, first of the cell `place`) to the front, a heap of size n by score and row; returns the new size."""
+    """Add an entry (job `j`, first of the cell `place`) to the front, a heap of size n by score and row; returns the
+    new size."""
     front = w.front
     score = float(rank_of(w, j)) if w.o[0].ordering == codes.BY_RANK else growing_score(w, k, j)
     i = n
@@ -214,8 +219,8 @@ def _pop(w: World, n: int) -> int:
 
 @lean
 def _push_cell(w: World, k: int, n: int, level: int, cell: int, free: int, window: int, extra: int) -> int:
-    """Add a cell that is up to date, if one of its jobs may pass. (The least cores may be those of a job that started before it was due in
-    the tree; then nobody is first.)"""
+    """Add a cell that is up to date, if one of its jobs may pass. (The least cores may be those of a job that started
+    before it was due in the tree; then nobody is first.)"""
     at = _base(w, level) + cell
     if (
         w.tree[CORES, at] == EMPTY
@@ -235,8 +240,8 @@ def _push_job(w: World, k: int, n: int, j: int, free: int, window: int, extra: i
 
 @lean
 def front_of(w: World, k: int, free: int, window: int, extra: int) -> int:
-    """Begin a search, in the order `k`, for the jobs with cores <= free and (walltime <= window or cores <= extra); returns the size of the
-    front."""
+    """Begin a search, in the order `k`, for the jobs with cores <= free and (walltime <= window or cores <= extra);
+    returns the size of the front."""
     s = w.s[0]
     n = 0
     if s.n_queued <= SHORT_QUEUE:
@@ -256,7 +261,8 @@ def front_of(w: World, k: int, free: int, window: int, extra: int) -> int:
 
 @lean
 def next_urgent(w: World, k: int, n: int, free: int, window: int, extra: int) -> int:
-    """Go on until the first entry of the front is a job that may pass (`w.front[0].row`); returns the size of the front, 0: no job may."""
+    """Go on until the first entry of the front is a job that may pass (`w.front[0].row`); returns the size of the
+    front, 0: no job may."""
     while n > 0:
         j = w.front[0].row
         if may_pass(w.job[j].cores, w.job[j].walltime, free, window, extra):
@@ -269,7 +275,8 @@ def next_urgent(w: World, k: int, n: int, free: int, window: int, extra: int) ->
 def beyond_first(w: World, k: int, n: int, free: int, window: int, extra: int) -> int:
     """Leave the first entry's job behind, whether it has started or not; returns the size of the front.
 
-    A job that still waits is left out of its cell: the cell's other children are added, down to the other jobs beside it.
+    A job that still waits is left out of its cell: the cell's other children are added, down to the other jobs beside
+    it.
     """
     j = w.front[0].row
     place = w.front[0].place
@@ -299,7 +306,8 @@ def beyond_first(w: World, k: int, n: int, free: int, window: int, extra: int) -
 
 @lean
 def begin_walk(w: World) -> int:
-    """The first queued job in the scheduler's order, whatever that is; NONE when the queue is empty. `walk_on` gives the others."""
+    """The first queued job in the scheduler's order, whatever that is; NONE when the queue is empty. `walk_on` gives
+    the others."""
     s = w.s[0]
     if w.o[0].ordering == codes.BY_QUEUE:
         return s.first
@@ -314,7 +322,8 @@ def begin_walk(w: World) -> int:
 
 @lean
 def walk_on(w: World, j: int) -> int:
-    """The job behind job `j`, at which a walk in order is; NONE at its end. To be asked before job `j` may leave the queue."""
+    """The job behind job `j`, at which a walk in order is; NONE at its end. To be asked before job `j` may leave the
+    queue."""
     s = w.s[0]
     if w.o[0].ordering == codes.BY_QUEUE:
         return np.int64(w.run[j].next)

@@ -1,9 +1,10 @@
 """What users have: waiting jobs, cores, core time used; and what that adds to the linear scores of their jobs.
 
-Core time decays: dU/dt = cores - decay x U. It is brought forward when the user's cores change and when scores are computed. The fair-share
-factor is F = 2^(-U / S), U the user's part of all used core time and S of the shares of all users who have submitted a job so far, all
-users on one level (Slurm's classic fair-share, simplified formula: https://slurm.schedmd.com/classic_fair_share.html). It is kept to nine
-digits: equal users are then equal, whatever the way to their sums.
+Core time decays: dU/dt = cores - decay x U. It is brought forward when the user's cores change and when scores are
+computed. The fair-share factor is F = 2^(-U / S), U the user's part of all used core time and S of the shares of all
+users who have submitted a job so far, all users on one level (Slurm's classic fair-share, simplified formula:
+https://slurm.schedmd.com/classic_fair_share.html). It is kept to nine digits: equal users are then equal, whatever the
+way to their sums.
 """
 
 from __future__ import annotations

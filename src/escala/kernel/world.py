@@ -14,6 +14,6 @@ one: Any = pointer.row_of(WORLD)
 
 
 def table_of(world: state.World) -> NDArray[np.int64]:
-    """int64 [N, words]: where the arrays of each simulation lie. `Simulation` keeps them alive, and makes the table anew when it enlarges
-    one."""
+    """int64 [N, words]: where the arrays of each simulation lie. `Simulation` keeps them alive, and makes the table
+    anew when it enlarges one."""
     return pointer.table_of(WORLD, len(world.o), world._asdict())

@@ -1,7 +1,9 @@
-"""Leaderboards: policies on fixed logs, judged on their later weeks, in entries that anybody can make, compare and verify.
+"""Leaderboards: policies on fixed logs, judged on their later weeks, in entries that anybody can make, compare and
+verify.
 
-`suite` fixed logs with their hashes, the promise, what is made small; `judged` one policy on one log; `entry` a policy on every log of a
-suite, as one small file; `standing` entries beside each other, with intervals over weeks that are paired.
+`suite` fixed logs with their hashes, the promise, what is made small; `judged` one policy on one log; `entry` a policy
+on every log of a suite, as one small file; `standing` entries beside each other, with intervals over weeks that are
+paired.
 """
 
 from escala.leaderboard.entry import Entry, check, enter, read_entry

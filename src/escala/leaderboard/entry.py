@@ -41,9 +41,10 @@ _FOLDERS = re.compile(r"(?<=[:=])/(?:[^\s:/]+/)*(?=[^\s:/]+)")
 class Entry:
     """A policy on a suite.
 
-    name: what it is called beside others; policy, shutdown: what was run, `{log}` in it stands for the name of each log. escala, source:
-    the version, and the state of its files. suite: as it was written. logs: by name what `judged` found, the hash of the jobs (`sha256`),
-    those of the policies' own files (`files`), and what policies in folders were trained or chosen on (`trained`, by role).
+    name: what it is called beside others; policy, shutdown: what was run, `{log}` in it stands for the name of each
+    log. escala, source: the version, and the state of its files. suite: as it was written. logs: by name what `judged`
+    found, the hash of the jobs (`sha256`), those of the policies' own files (`files`), and what policies in folders
+    were trained or chosen on (`trained`, by role).
     """
 
     name: str
@@ -77,19 +78,24 @@ def enter(
 ) -> Entry:
     """Judge a policy on every log of a suite, and write the entry into `out`/entry.json.
 
-    policy, shutdown: names, `policy:DIR`, `agent:DIR`, plug-ins'; `{log}` in them stands for the name of each log, so that
-    there may be a policy for each. suite: "generated", "real", a TOML file, or a dictionary of that form. name: of the
-    entry; by default the policy's. logs: the folder of the suite's files; those of the archive are loaded where they are
+    policy, shutdown: names, `policy:DIR`, `agent:DIR`, plug-ins'; `{log}` in them stands for the name of each log, so
+    that there may be a policy for each. suite: "generated", "real", a TOML file, or a dictionary of that form. name: of
+    the
+    entry; by default the policy's. logs: the folder of the suite's files; those of the archive are loaded where they
+    are
     not there. on: an engine, see `campaign`. What is finished is kept in `out`: the same call goes on.
 
     Raises:
-        EscalaError: a suite or a name that is wrong, a log that is missing or another one, a policy that was trained or chosen on the weeks
-            that are judged, or that fails on a log.
+        EscalaError: a suite or a name that is wrong, a log that is missing or another one, a policy that was trained or
+            chosen on the weeks that are judged, or that fails on a log.
     """
     folder, asked = Path(out), read_suite(suite)
     shown = _FOLDERS.sub("", policy)
     called = name_of(shown if name is None else name, "name of the entry (--name)")
-    engine, beside = engine_of(on, folder), None if isinstance(suite, Mapping) or str(suite) in SUITES else Path(suite).parent
+    engine, beside = (
+        engine_of(on, folder),
+        None if isinstance(suite, Mapping) or str(suite) in SUITES else Path(suite).parent,
+    )
     folders = [Path(given) for given in (logs, beside) if given is not None] or [Path(".")]
     asked.check_files(folders)
     share = None if begin is None else begin("reading the logs")
@@ -149,7 +155,9 @@ def _found(suite: Suite, runs: list[Run], folder: Path, engine: Any, begin: Begi
                 share((k + 1) / len(left))
         if errors:
             name, why = next(iter(errors.items()))
-            raise EscalaError(f"log {quoted(name)}: {why}" + (f" (and {len(errors) - 1} logs more)" if len(errors) > 1 else ""))
+            raise EscalaError(
+                f"log {quoted(name)}: {why}" + (f" (and {len(errors) - 1} logs more)" if len(errors) > 1 else "")
+            )
         return [kept.found[run.key]["found"] for run in runs]
 
 
@@ -160,14 +168,19 @@ def read_entry(path: str | os.PathLike[str]) -> Entry:
     if not isinstance(told, dict) or told.get("kind") != KIND:
         raise EscalaError(f"{place}: is no entry of a leaderboard: give a file that escala leaderboard run wrote")
     if told.get("format") != FORMAT:
-        raise EscalaError(f"{place}: format {quoted(told.get('format'))} is not {FORMAT}: enter it again with this version of Escala")
+        raise EscalaError(
+            f"{place}: format {quoted(told.get('format'))} is not {FORMAT}: enter it again with this version of Escala"
+        )
     with own(place, "entry", "enter it again"):
         entry = Entry(**{name: told[name] for name in Entry.__dataclass_fields__})
         suite = read_suite(entry.suite)
         if [log.name for log in suite.logs] != list(entry.logs):
             raise ValueError("its logs are not those of its suite")
         name_of(entry.name, "name")
-        if not all(isinstance(text, str) and text.isprintable() for text in (entry.policy, entry.shutdown, entry.escala, entry.source)):
+        if not all(
+            isinstance(text, str) and text.isprintable()
+            for text in (entry.policy, entry.shutdown, entry.escala, entry.source)
+        ):
             raise ValueError("a text of one line is missing")
         for log in suite.logs:
             _check(entry.logs[log.name], suite, log)
@@ -185,7 +198,9 @@ def _check(found: Mapping[str, Any], suite: Suite, log: SuiteLog) -> None:
     ]
     if found["sha256"] != log.sha256:
         raise ValueError("its jobs are not those of its suite")
-    if {len(each) for each in sums} != {len(found["by_week"]["jobs"])} or not all(math.isfinite(number) for number in numbers):
+    if {len(each) for each in sums} != {len(found["by_week"]["jobs"])} or not all(
+        math.isfinite(number) for number in numbers
+    ):
         raise ValueError("figures are missing")
     if not sum(sums[1]) > 0.0 or not sum(sums[0]) > 0.0:
         raise ValueError("figures are 0")
@@ -211,8 +226,8 @@ def check(
     on: str = "local",
     begin: Begin | None = None,
 ) -> list[str]:
-    """Make an entry again, from nothing, and tell what is not the same, a line each; [] where everything is. policy, shutdown: where they
-    lie here, if that is elsewhere. EscalaError as of `enter`."""
+    """Make an entry again, from nothing, and tell what is not the same, a line each; [] where everything is. policy,
+    shutdown: where they lie here, if that is elsewhere. EscalaError as of `enter`."""
     with tempfile.TemporaryDirectory() as folder:
         given = policy or entry.policy, Path(folder) / "again", entry.suite
         again = enter(*given, shutdown=shutdown or entry.shutdown, logs=logs, on=on, begin=begin)
@@ -225,7 +240,11 @@ def _unlike(told: Any, found: Any, where: str) -> list[str]:
         names = list(dict.fromkeys([*told, *found]))
         return [line for name in names for line in _unlike(told.get(name), found.get(name), f"{where}, {name}")]
     if isinstance(told, list) and isinstance(found, list) and len(told) == len(found):
-        return [line for k, (one, other) in enumerate(zip(told, found, strict=True)) for line in _unlike(one, other, f"{where} {k + 1}")]
+        return [
+            line
+            for k, (one, other) in enumerate(zip(told, found, strict=True))
+            for line in _unlike(one, other, f"{where} {k + 1}")
+        ]
     numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (told, found))
     if told == found or (numbers and math.isclose(told, found, rel_tol=CLOSE, abs_tol=CLOSE)):
         return []

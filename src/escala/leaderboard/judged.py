@@ -1,4 +1,5 @@
-"""One policy on one log, judged on its later weeks: figures, ratios with intervals, the promise, who pays, and sums by week."""
+"""One policy on one log, judged on its later weeks: figures, ratios with intervals, the promise, who pays, and sums by
+week."""
 
 from __future__ import annotations
 
@@ -70,14 +71,18 @@ def _judged(run: Run, log: Workload, after: str, promise: str) -> dict[str, Any]
     theirs = {name: waits(replayed(replace(run, scheduler=name, shutdown=ON), log)) for name in BASELINES}
     found = {name: figures(part, each) for name, each in theirs.items()}
     if not theirs[EASY].sum() > 0.0:
-        raise EscalaError(f"log {run.log.name!r}: nobody waits under easy in its later weeks: such a log judges no policy")
+        raise EscalaError(
+            f"log {run.log.name!r}: nobody waits under easy in its later weeks: such a log judges no policy"
+        )
     return {
         "jobs": len(ours),
         "weeks": len(np.unique(week)),
         "past_days": (split.at_s - split.first_s) / 86400.0,
         "figures": figures(part, ours),
         "baselines": found,
-        "ratio": {name: {what: list(r) for what, r in ratios(part, ours, each, week).items()} for name, each in theirs.items()},
+        "ratio": {
+            name: {what: list(r) for what, r in ratios(part, ours, each, week).items()} for name, each in theirs.items()
+        },
         "promise": promise_of(promise, BASELINES).judged(figures(part, ours), found),
         "who_pays": {name: table.to_dicts() for name, table in who_pays(part, ours, theirs[EASY]).items()},
         "users": users(part, ours, theirs[EASY]),
@@ -88,7 +93,8 @@ def _judged(run: Run, log: Workload, after: str, promise: str) -> dict[str, Any]
 
 
 def _energy(run: Run, log: Workload, split: Split) -> dict[str, Any]:
-    """Energies of the later weeks, of the policy and of easy with all nodes on, and their ratio with its interval over weeks."""
+    """Energies of the later weeks, of the policy and of easy with all nodes on, and their ratio with its interval over
+    weeks."""
     options = {name: value for name, value in options_of(run).items() if name not in ("record", "until_s")}
     pairs = [Named(EASY, EASY, ON), Named(POLICY, run.scheduler, run.shutdown)]
     easy, policy = later_pairs(log, run.platform, split, pairs, options, each=Threads(1)).pairs.values()

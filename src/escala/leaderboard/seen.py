@@ -1,4 +1,5 @@
-"""What the policies of a run were trained or chosen on, as their folders say, and whether a suite judges them by that."""
+"""What the policies of a run were trained or chosen on, as their folders say, and whether a suite judges them by
+that."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ from escala.workload import Workload
 
 TOLD = ("what", "on", "escala")
 LEAST_DAYS, LEAST_ON_DAY = 7, 2
-"""So many days have to be just as a manifest counts them, before a log of another name is taken for the same; a day is one with so many
-jobs."""
+"""So many days have to be just as a manifest counts them, before a log of another name is taken for the same; a day is
+one with so many jobs."""
 
 
 def folders_of(run: Run) -> dict[str, Contents]:
@@ -40,8 +41,8 @@ def told_of(run: Run) -> dict[str, dict[str, str]]:
 
 
 def check_unseen(run: Run, after: str) -> None:
-    """EscalaError for a policy that was trained or chosen on weeks of this very log which are judged, as far as its folder says. after:
-    the share of the log's time that is its past."""
+    """EscalaError for a policy that was trained or chosen on weeks of this very log which are judged, as far as its
+    folder says. after: the share of the log's time that is its past."""
     for found in folders_of(run).values():
         log = log_of(run)
         tuned, at_s = found.kind == POLICY, split_of(log, after).at_s + 1.0
@@ -56,15 +57,16 @@ def check_unseen(run: Run, after: str) -> None:
 
 
 def _tuned_until(manifest: Mapping[str, Any], log: Workload) -> float | None:
-    """When the past ended that a tuned policy was chosen on, s on the clock of the log; None where that was another log."""
+    """When the past ended that a tuned policy was chosen on, s on the clock of the log; None where that was another
+    log."""
     told = manifest.get("log")
     at_s = told.get("at_s") if isinstance(told, Mapping) and told.get("sha256") == log.digest() else None
     return float(at_s) if isinstance(at_s, int | float) else None
 
 
 def _trained_until(manifest: Mapping[str, Any], run: Run, log: Workload) -> float | None:
-    """When the last job was submitted that an agent learnt from, or that its weights were chosen by, s on the clock of the log; None
-    where that was another log, drawn lists, or nobody can know."""
+    """When the last job was submitted that an agent learnt from, or that its weights were chosen by, s on the clock of
+    the log; None where that was another log, drawn lists, or nobody can know."""
     told = [about for name in ("workload", "validation_days") if isinstance(about := manifest.get(name), Mapping)]
     found = [until_s for about in told if (until_s := _until(about, run, log)) is not None]
     return max(found, default=None)
@@ -73,10 +75,16 @@ def _trained_until(manifest: Mapping[str, Any], run: Run, log: Workload) -> floa
 def _until(about: Mapping[str, Any], run: Run, log: Workload) -> float | None:
     path, jobs = run.log.path, about.get("jobs")
     if "path" in about:
-        return float(log.jobs["submit_s"][-1]) if path is not None and Path(str(about["path"])).name == Path(path).name else None
+        return (
+            float(log.jobs["submit_s"][-1])
+            if path is not None and Path(str(about["path"])).name == Path(path).name
+            else None
+        )
     if "name" in about:
         same = (about["name"], about.get("source")) == (log.name, log.source)
-        return float(log.jobs["submit_s"][jobs - 1]) if same and isinstance(jobs, int) and 0 < jobs <= len(log) else None
+        return (
+            float(log.jobs["submit_s"][jobs - 1]) if same and isinstance(jobs, int) and 0 < jobs <= len(log) else None
+        )
     first, last = (_numbered(about.get(end)) for end in ("first", "last"))
     count = about.get("days")
     if first is None or last is None or not isinstance(jobs, int) or not isinstance(count, int):

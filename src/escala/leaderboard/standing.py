@@ -1,4 +1,5 @@
-"""Entries beside each other: what each has of EASY's, over all logs of a suite, and against the best, with intervals over paired weeks."""
+"""Entries beside each other: what each has of EASY's, over all logs of a suite, and against the best, with intervals
+over paired weeks."""
 
 from __future__ import annotations
 
@@ -24,9 +25,9 @@ SAME = 1e-6
 
 @dataclass(frozen=True)
 class Row:
-    """An entry on its suite. value: the geometric mean over logs of its figure over easy's; against: over the best honest entry's (1 for
-    that one itself); kept: on how many logs the whole promise is kept; energy: the geometric mean over logs of its energy over easy's with
-    all nodes on, None where nothing is switched off."""
+    """An entry on its suite. value: the geometric mean over logs of its figure over easy's; against: over the best
+    honest entry's (1 for that one itself); kept: on how many logs the whole promise is kept; energy: the geometric mean
+    over logs of its energy over easy's with all nodes on, None where nothing is switched off."""
 
     entry: Entry
     value: Within
@@ -47,9 +48,9 @@ class Standing:
 
 
 def standing(entries: Sequence[Entry], seed: int = 0) -> Standing:
-    """Entries of one suite, ranked by its objective: the geometric mean over logs of the ratio to EASY. Intervals are from 1 000 resamples
-    of whole weeks, on each log apart, the same weeks for every entry. EscalaError: no entries, of several suites, two of one name, or
-    whose EASY is not the same."""
+    """Entries of one suite, ranked by its objective: the geometric mean over logs of the ratio to EASY. Intervals are
+    from 1 000 resamples of whole weeks, on each log apart, the same weeks for every entry. EscalaError: no entries, of
+    several suites, two of one name, or whose EASY is not the same."""
     if not entries:
         raise EscalaError("no entries: give at least one")
     suite = read_suite(entries[0].suite)
@@ -83,19 +84,21 @@ def _check(entries: Sequence[Entry], suite: Suite) -> None:
     for entry in entries[1:]:
         if read_suite(entry.suite).digest != suite.digest:
             raise EscalaError(
-                f"{quoted(entry.name)} is an entry of another suite than {quoted(entries[0].name)}: compare those of one suite"
+                f"{quoted(entry.name)} is an entry of another suite than {quoted(entries[0].name)}: compare those of "
+                "one suite"
             )
         for log, found in entry.logs.items():
             easy, other = (np.array(each["by_week"][EASY][suite.figure]) for each in (found, entries[0].logs[log]))
             if easy.shape != other.shape or not np.allclose(easy, other, rtol=SAME):
                 raise EscalaError(
-                    f"EASY itself differs on {log} between {quoted(entries[0].name)} (Escala {entries[0].escala}) and {quoted(entry.name)} "
-                    f"(Escala {entry.escala}): enter one of them again with the other's version"
+                    f"EASY itself differs on {log} between {quoted(entries[0].name)} (Escala {entries[0].escala}) and "
+                    f"{quoted(entry.name)} (Escala {entry.escala}): enter one of them again with the other's version"
                 )
 
 
 def _logarithms(entries: Sequence[Entry], suite: Suite, seed: int) -> tuple[Floats, Floats]:
-    """Of each entry the mean over logs of log(figure / easy's), and the same of each resample, [entries], [entries, resamples]."""
+    """Of each entry the mean over logs of log(figure / easy's), and the same of each resample, [entries], [entries,
+    resamples]."""
     values, drawn = np.zeros(len(entries)), np.zeros((len(entries), RESAMPLES))
     random = np.random.default_rng(seed)
     for log in entries[0].logs:

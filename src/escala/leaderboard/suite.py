@@ -38,8 +38,8 @@ MOST_NAME = 200
 
 @dataclass(frozen=True)
 class SuiteLog:
-    """A log of a suite. entry: of a campaign, what it is and how it is read; file: its name, None where it is generated; sha256: see
-    `jobs_digest`; source: where it is to be had."""
+    """A log of a suite. entry: of a campaign, what it is and how it is read; file: its name, None where it is
+    generated; sha256: see `jobs_digest`; source: where it is to be had."""
 
     name: str
     entry: Mapping[str, Any]
@@ -51,7 +51,8 @@ class SuiteLog:
 
 @dataclass(frozen=True)
 class Suite:
-    """What policies are judged by. after: the share of each log's time that is its past; promise: on waits, see `escala.tuning.promise`;
+    """What policies are judged by. after: the share of each log's time that is its past; promise: on waits, see
+    `escala.tuning.promise`;
     objective: what entries are ranked by; told: all of it as it was written."""
 
     name: str
@@ -82,8 +83,8 @@ class Suite:
             raise EscalaError(f"{number} missing in {_listed(folders)}: {told}: put them there (--logs DIR)")
 
     def run(self, log: SuiteLog, policy: str, shutdown: str, folders: list[Path]) -> Run:
-        """A policy on one of the logs, read where it lies. EscalaError where the log is missing or another one, and for what campaigns
-        refuse."""
+        """A policy on one of the logs, read where it lies. EscalaError where the log is missing or another one, and for
+        what campaigns refuse."""
         path = {} if log.file is None else {"path": str(_found(log, folders))}
         asked = {
             "logs": [{**log.entry, **path, "name": log.name}],
@@ -96,26 +97,30 @@ class Suite:
         if (found := jobs_digest(log_of(run))) != log.sha256:
             raise EscalaError(
                 f"suite {self.name!r}: log {log.name!r} holds other jobs than the suite's (sha256 = {found}, not "
-                f"{log.sha256[:12]}...): take the file from {log.source or 'where the suite has it'}, or a version of Escala that makes it"
+                f"{log.sha256[:12]}...): take the file from {log.source or 'where the suite has it'}, or a version of "
+                "Escala that makes it"
             )
         return run
 
 
 def jobs_digest(log: Workload) -> str:
-    """SHA-256 of the jobs of a log, however their file is packed: what a simulation sees of them, and their users and queues."""
+    """SHA-256 of the jobs of a log, however their file is packed: what a simulation sees of them, and their users and
+    queues."""
     told = json.dumps([log.digest(), log.column_digests(("user", "queue"))], sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()
 
 
 def read_suite(spec: str | os.PathLike[str] | Mapping[str, Any] = SUITES[0]) -> Suite:
-    """A suite: "generated", "real", a TOML file, or a dictionary of the same form. EscalaError, one line, for what is wrong in it."""
+    """A suite: "generated", "real", a TOML file, or a dictionary of the same form. EscalaError, one line, for what is
+    wrong in it."""
     if isinstance(spec, Mapping):
         told, where = dict(spec), "suite"
     elif str(spec) in SUITES:
         told, where = read_toml(Path(__file__).with_name("suites") / f"{spec}.toml"), str(spec)
     elif not Path(spec).suffix:
         raise EscalaError(
-            f"unknown suite {quoted(str(spec))} (--suite): {nearest(str(spec), SUITES)}give {', '.join(SUITES)} or a TOML file"
+            f"unknown suite {quoted(str(spec))} (--suite): {nearest(str(spec), SUITES)}give {', '.join(SUITES)} or a "
+            "TOML file"
         )
     else:
         told, where = read_toml(Path(spec)), str(spec)
@@ -141,9 +146,12 @@ def _suite(told: dict[str, Any]) -> Suite:
     for option, value in options.items():
         if option in ("until_s", "start_off") or isinstance(value, list):
             raise EscalaError(
-                f"[options] {option} = {quoted(value)}: whole logs are replayed, all in one way: give single values, and no end"
+                f"[options] {option} = {quoted(value)}: whole logs are replayed, all in one way: give single values, "
+                "and no end"
             )
-    return Suite(name, after, promise, objective, options, _logs(told.get("logs")), json.loads(json.dumps(told, default=str)))
+    return Suite(
+        name, after, promise, objective, options, _logs(told.get("logs")), json.loads(json.dumps(told, default=str))
+    )
 
 
 def _logs(entries: Any) -> tuple[SuiteLog, ...]:
@@ -161,7 +169,9 @@ def _log(entry: Mapping[str, Any]) -> SuiteLog:
         raise EscalaError(f"log {quoted(name)} needs file = or generator =, one of the two")
     platform, sha256 = (_text(entry, key) for key in OF_LOG[1:])
     if len(sha256) != 64 or not set(sha256) <= set("0123456789abcdef"):
-        raise EscalaError(f"log {quoted(name)}: sha256 = {quoted(sha256)}: 64 hexadecimal digits are needed, of its jobs")
+        raise EscalaError(
+            f"log {quoted(name)}: sha256 = {quoted(sha256)}: 64 hexadecimal digits are needed, of its jobs"
+        )
     told = {key: value for key, value in entry.items() if key not in OURS}
     file = _text(entry, "file") if entry_of == ["file"] else None
     return SuiteLog(name, told, file, platform, sha256, str(entry.get("source", "")))
@@ -189,11 +199,15 @@ def _found(log: SuiteLog, folders: list[Path]) -> Path:
         return fetch(LOGS[_stem(log)]).path
     except EscalaError as error:
         why = str(error).partition(";")[0]
-        raise EscalaError(f"log {log.name!r}: there is no {log.file} in {_listed(folders)} (--logs DIR), and {why}: put it there") from None
+        raise EscalaError(
+            f"log {log.name!r}: there is no {log.file} in {_listed(folders)} (--logs DIR), and {why}: put it there"
+        ) from None
 
 
 def _at_hand(log: SuiteLog, folders: list[Path]) -> Path | None:
-    return next((path for folder in folders for ending in ENDINGS if (path := folder / f"{log.file}{ending}").is_file()), None)
+    return next(
+        (path for folder in folders for ending in ENDINGS if (path := folder / f"{log.file}{ending}").is_file()), None
+    )
 
 
 def _stem(log: SuiteLog) -> str:

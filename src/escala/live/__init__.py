@@ -1,6 +1,8 @@
-"""Beside a machine: a policy is asked from outside what to do now. A `Snapshot` says how things stand, a `Desk` answers with `Orders`.
+"""Beside a machine: a policy is asked from outside what to do now. A `Snapshot` says how things stand, a `Desk` answers
+with `Orders`.
 
-`ask` asks a desk in another process, which `escala serve` keeps. Each public name is loaded when it is first used: asking compiles nothing.
+`ask` asks a desk in another process, which `escala serve` keeps. Each public name is loaded when it is first used:
+asking compiles nothing.
 """
 
 from __future__ import annotations

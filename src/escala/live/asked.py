@@ -1,4 +1,5 @@
-"""Which policies may be asked from outside: those to whom a snapshot, and what a desk carries from one to the next, say all."""
+"""Which policies may be asked from outside: those to whom a snapshot, and what a desk carries from one to the next, say
+all."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ OPTIONS = ("rules", "head", "depth", "rebuild", "plan_margin_s", "estimate", "or
 
 @dataclass(frozen=True)
 class Asked:
-    """A scheduler and a shutdown policy that are asked from outside. own: the scheduler inside the kernel, None for an object."""
+    """A scheduler and a shutdown policy that are asked from outside. own: the scheduler inside the kernel, None for an
+    object."""
 
     pair: Pair
     own: Scheduler | None
@@ -48,7 +50,8 @@ class Asked:
 
     @cached_property
     def tidied(self) -> bool:
-        """May rows be given anew? Those who see a View know jobs by numbers that stay; others have to be told (`renumber`)."""
+        """May rows be given anew? Those who see a View know jobs by numbers that stay; others have to be told
+        (`renumber`)."""
         return all(hasattr(policy, "renumber") for policy in self.insiders if getattr(policy, "remembers_rows", True))
 
     @cached_property
@@ -58,7 +61,8 @@ class Asked:
 
     @cached_property
     def by_node(self) -> bool:
-        """Have the tables to be those of jobs of one node from the first decision on? For policies that look at their demands."""
+        """Have the tables to be those of jobs of one node from the first decision on? For policies that look at their
+        demands."""
         return any(getattr(policy, "by_node", False) for policy in self.insiders)
 
     @cached_property
@@ -81,7 +85,9 @@ def asked(platform: Platform, scheduler: Any, shutdown: Any, log: Workload, give
     """The policies, ready to be asked; EscalaError for those that cannot be. log: jobs that stand for those to come."""
     left = [name for name in given if name in Options.__dataclass_fields__ and name not in OPTIONS]
     if left:
-        raise EscalaError(f"option {left[0]}: it is about a whole run, which a desk has not: it takes {', '.join(OPTIONS)}")
+        raise EscalaError(
+            f"option {left[0]}: it is about a whole run, which a desk has not: it takes {', '.join(OPTIONS)}"
+        )
     options = replace(with_options(Options(), **given), record=False, start_off=platform.has_switches)
     scheduler, shutdown = plain(scheduler), plain(shutdown)
     check_power(platform, [shutdown])
@@ -97,7 +103,9 @@ def _refuse(chosen: Pair, own: Scheduler | None, options: Options) -> None:
     """EscalaError for what depends on more than can be told from outside."""
     told = options.under(chosen.plan)
     if what := chosen.knows(told.estimate, told.ordered_by):
-        raise EscalaError(f"{chosen.name} knows {what}, which nobody can tell it beside a machine: take a policy that does not")
+        raise EscalaError(
+            f"{chosen.name} knows {what}, which nobody can tell it beside a machine: take a policy that does not"
+        )
     for policy in (chosen.scheduler, chosen.shutdown):
         if why := getattr(policy, "unasked", ""):
             raise EscalaError(f"{name_of(policy)} {why}")
@@ -107,11 +115,16 @@ def _refuse(chosen: Pair, own: Scheduler | None, options: Options) -> None:
     if own is None:
         return
     if own.random:
-        raise EscalaError("scheduler random draws a number for each job's place in a log, and a machine has no log: take another")
+        raise EscalaError(
+            "scheduler random draws a number for each job's place in a log, and a machine has no log: take another"
+        )
     if own.queueing == codes.CONSERVATIVE and not options.rebuild:
         raise EscalaError(
             "conservative backfilling goes by reservations that it gave before, which a snapshot does not tell: "
             "give rebuild=True (--rebuild), which plans all jobs anew at each decision"
         )
     if any(terms is not None and terms.fair != 0.0 for terms in chosen.plan.terms):
-        raise EscalaError("a score with fair_share goes by core time that users had before, which a snapshot does not tell: leave it out")
+        raise EscalaError(
+            "a score with fair_share goes by core time that users had before, which a snapshot does not tell: leave "
+            "it out"
+        )

@@ -1,4 +1,5 @@
-"""What a desk carries from one decision to the next, since no snapshot tells it; by names of jobs and users, so that a file can hold it."""
+"""What a desk carries from one decision to the next, since no snapshot tells it; by names of jobs and users, so that a
+file can hold it."""
 
 from __future__ import annotations
 
@@ -10,14 +11,16 @@ from escala.errors import EscalaError, quoted
 
 @dataclass
 class Carried:
-    """now_us: time of the last decision, -1: there was none. tick_us: the next periodic one. timers: calls that policies asked for, us.
-    held: nodes of an off-reservation. head: the first job, with the time found for it by the last scheduler, for easy-fast and those that
-    look at the tables. fraction: of the walltime for which jobs are held, where a policy has said one. lengths: what was expected of each
-    waiting or running job at its submission (for plans, for the order). recent: the last two runs of each user, us. rows: of live jobs, for
-    policies that may remember them. runs: row, walltime and start of live jobs, us, and the user's number, for those that look at the
-    tables. next_row: rows given. numbers, dropped: by row, the numbers by which policies know the jobs that
-    were there when the tables were last tidied up; those that came since have their row and so many more. clocks: of each linear score,
-    its time, when it is due, and what users add."""
+    """now_us: time of the last decision, -1: there was none. tick_us: the next periodic one. timers: calls that
+    policies asked for, us.
+    held: nodes of an off-reservation. head: the first job, with the time found for it by the last scheduler, for
+    easy-fast and those that look at the tables. fraction: of the walltime for which jobs are held, where a policy has
+    said one. lengths: what was expected of each waiting or running job at its submission (for plans, for the order).
+    recent: the last two runs of each user, us. rows: of live jobs, for policies that may remember them. runs: row,
+    walltime and start of live jobs, us, and the user's number, for those that look at the tables. next_row: rows given.
+    numbers, dropped: by row, the numbers by which policies know the jobs that
+    were there when the tables were last tidied up; those that came since have their row and so many more. clocks: of
+    each linear score, its time, when it is due, and what users add."""
 
     now_us: int = -1
     tick_us: int = -1

@@ -1,4 +1,5 @@
-"""Asking a desk in another process: one line of JSON over a unix socket, one line back. Only the standard library is needed."""
+"""Asking a desk in another process: one line of JSON over a unix socket, one line back. Only the standard library is
+needed."""
 
 from __future__ import annotations
 
@@ -18,10 +19,11 @@ AGAIN_S = 0.01
 
 
 def ask(path: str | Path, snapshot: Any, timeout_s: float = 60.0) -> Orders:
-    """What the desk that `escala serve --socket PATH` keeps wants done now. A snapshot that is asked again gets the same orders.
+    """What the desk that `escala serve --socket PATH` keeps wants done now. A snapshot that is asked again gets the
+    same orders.
 
-    snapshot: a `Snapshot`, or its plain data (`schema`, `now_s`, `jobs`, `nodes`, ...). timeout_s: for all of it. EscalaError where nobody
-    answers in time, and with the server's own line where it refuses.
+    snapshot: a `Snapshot`, or its plain data (`schema`, `now_s`, `jobs`, `nodes`, ...). timeout_s: for all of it.
+    EscalaError where nobody answers in time, and with the server's own line where it refuses.
     """
     told = snapshot if isinstance(snapshot, Mapping) else json.loads(snapshot.to_json())
     return Orders.read(request(path, {"decide": told}, timeout_s))
@@ -33,10 +35,14 @@ def request(path: str | Path, told: Mapping[str, Any], timeout_s: float = 60.0) 
     try:
         answer = json.loads(_exchanged(str(path), line, timeout_s))
     except TimeoutError:
-        raise EscalaError(f"{path}: no answer within {timeout_s:g} s: see what the server does, or give it more time") from None
+        raise EscalaError(
+            f"{path}: no answer within {timeout_s:g} s: see what the server does, or give it more time"
+        ) from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise EscalaError(f"{path}: nobody can be asked there ({reason}): start escala serve, or name its socket") from None
+        raise EscalaError(
+            f"{path}: nobody can be asked there ({reason}): start escala serve, or name its socket"
+        ) from None
     except (ValueError, RecursionError):
         raise EscalaError(f"{path}: what answered there is no line of JSON: name the socket of escala serve") from None
     if not isinstance(answer, dict):
@@ -55,7 +61,8 @@ def _exchanged(path: str, line: bytes, timeout_s: float) -> bytes:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as there:
         there.settimeout(timeout_s)
         _connected(there, path, end)
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it does not want the line, and may have said why
+        # it does not want the line, and may have said why
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             there.sendall(line)
         while not heard.endswith(b"\n"):
             there.settimeout(max(end - time.monotonic(), 1e-3))

@@ -180,4 +180,6 @@ class Columns:
         """EscalaError for the first that is none of those."""
         for k, value in enumerate(self._needed(column)):
             if not isinstance(value, str) or value not in known:
-                raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(value)}: give one of {', '.join(known)}")
+                raise EscalaError(
+                    f"snapshot: {self.name}.{column}[{k}] is {quoted(value)}: give one of {', '.join(known)}"
+                )

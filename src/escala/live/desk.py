@@ -1,7 +1,7 @@
 """`Desk`: asks a scheduler and a shutdown policy what to do on a machine of which snapshots tell.
 
-Every decision loads the whole state into one simulation, lets the policies decide at that instant, and reads what they changed. So nothing
-drifts, and no event can be lost. What no snapshot tells is carried (`escala.live.carried`).
+Every decision loads the whole state into one simulation, lets the policies decide at that instant, and reads what they
+changed. So nothing drifts, and no event can be lost. What no snapshot tells is carried (`escala.live.carried`).
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ UNTOLD = np.zeros((0, 0), np.int64)
 
 
 class Desk:
-    """platform: a `Platform`, or a spec. scheduler, shutdown: as for `escala.simulate`. options: rules, head, depth, rebuild,
-    plan_margin_s, estimate, order_estimate, corrections_s, seed. EscalaError for policies that cannot be asked from outside.
+    """platform: a `Platform`, or a spec. scheduler, shutdown: as for `escala.simulate`. options: rules, head, depth,
+    rebuild, plan_margin_s, estimate, order_estimate, corrections_s, seed. EscalaError for policies that cannot be asked
+    from outside.
 
-    An object that decides may have `state()` (plain data for JSON) and `restore(state)`; one without is taken to remember nothing. Rows of
-    jobs (`QueuedJob.row`) stay while a job lives.
+    An object that decides may have `state()` (plain data for JSON) and `restore(state)`; one without is taken to
+    remember nothing. Rows of jobs (`QueuedJob.row`) stay while a job lives.
     """
 
     def __init__(self, platform: Any, scheduler: Any = "easy", shutdown: Any = "never", **options: Any) -> None:
@@ -68,9 +69,9 @@ class Desk:
         return counts_of(self._asked.objects.values())
 
     def decide(self, snapshot: Snapshot) -> Orders:
-        """What to do now. Snapshots come in the order of time; two of one instant are two decisions. Jobs that could never run are refused
-        in the orders, and no policy sees them. EscalaError for a snapshot that makes no sense: it leaves no trace, but in a policy object
-        that was asked already."""
+        """What to do now. Snapshots come in the order of time; two of one instant are two decisions. Jobs that could
+        never run are refused in the orders, and no policy sees them. EscalaError for a snapshot that makes no sense: it
+        leaves no trace, but in a policy object that was asked already."""
         self._begin(snapshot)
         snapshot, refused = fitting(snapshot, self.platform)
         before = self._carried.copy()
@@ -106,15 +107,24 @@ class Desk:
         """Refuse what cannot be of this machine, or comes too late."""
         n = self.platform.n_nodes
         if len(snapshot.nodes) != n:
-            raise EscalaError(f"snapshot: {len(snapshot.nodes)} nodes, platform {self.platform.name!r} has {n}: tell of each, in its order")
+            raise EscalaError(
+                f"snapshot: {len(snapshot.nodes)} nodes, platform {self.platform.name!r} has {n}: tell of each, in "
+                "its order"
+            )
         if snapshot.now_us < self._carried.now_us:
-            raise EscalaError(f"snapshot: of {snapshot.now_s} s, and the last was of {self._carried.now_us / SECOND} s: {IN_ORDER}")
+            raise EscalaError(
+                f"snapshot: of {snapshot.now_s} s, and the last was of {self._carried.now_us / SECOND} s: {IN_ORDER}"
+            )
         refuse_shapes(snapshot)
         if snapshot.partitions is not None:
-            raise EscalaError("snapshot: jobs.partition: this desk knows no partitions: ask a SiteDesk, or leave it out")
+            raise EscalaError(
+                "snapshot: jobs.partition: this desk knows no partitions: ask a SiteDesk, or leave it out"
+            )
         for kind in snapshot.demand:
             if kind not in self.platform.resources:
-                raise EscalaError(f"snapshot: jobs.{DEMAND}{kind}: platform {self.platform.name!r} has no {kind!r}: leave it out")
+                raise EscalaError(
+                    f"snapshot: jobs.{DEMAND}{kind}: platform {self.platform.name!r} has no {kind!r}: leave it out"
+                )
 
     def _load(self, snapshot: Snapshot) -> None:
         """The state into the tables, and what is carried."""
@@ -122,7 +132,9 @@ class Desk:
         _, late, single, _, held, untold, off = snapshot.survey
         if held > self.platform.total_cores:  # the tables have room for no more
             cores = self.platform.total_cores
-            raise EscalaError(f"snapshot: jobs hold more cores in placed than the platform's {cores}: tell the cores that each has")
+            raise EscalaError(
+                f"snapshot: jobs hold more cores in placed than the platform's {cores}: tell the cores that each has"
+            )
         rows.seat(snapshot, late, single)
         nodes = self._timed(snapshot) if untold else snapshot.nodes
         now, demand = snapshot.now_us, self._demands(snapshot)
@@ -177,11 +189,13 @@ class Desk:
         return Orders(snapshot.now_s, starts, tuple(told[at:first_off]), tuple(told[first_off:]), next_s)
 
     def plan(self, snapshot: Snapshot, first: int = 10) -> list[Planned]:
-        """The waiting jobs that would start first, `first` of them at most, and when: the machine simulated on from this snapshot, as if
-        every job ran for the time that it requested, and none came. It decides nothing. EscalaError for policies that are objects."""
+        """The waiting jobs that would start first, `first` of them at most, and when: the machine simulated on from
+        this snapshot, as if every job ran for the time that it requested, and none came. It decides nothing.
+        EscalaError for policies that are objects."""
         if self._asked.objects:
             raise EscalaError(
-                f"{self.name}: only policies inside the kernel can plan ahead; an object would remember what has not happened"
+                f"{self.name}: only policies inside the kernel can plan ahead; an object would remember what has not "
+                "happened"
             )
         if first < 1:
             raise EscalaError(f"plan: first={first}: give 1 or more jobs")
@@ -213,12 +227,13 @@ class Desk:
         return [Planned(snapshot.job_ids[int(waiting[k])], us / SECOND) for us, k in found[:first]]
 
     def save(self, path: Any, note: Any = None) -> None:
-        """Write what the desk and its policies remember as a whole file: a desk that restores it goes on as this one would. note: plain
-        data that whoever saves wants to find again."""
+        """Write what the desk and its policies remember as a whole file: a desk that restores it goes on as this one
+        would. note: plain data that whoever saves wants to find again."""
         write_state(path, self.name, self.told(), note)
 
     def restore(self, path: Any) -> Any:
-        """Go on from such a file; EscalaError where it is damaged, or of other policies or another platform. Gives the note."""
+        """Go on from such a file; EscalaError where it is damaged, or of other policies or another platform. Gives the
+        note."""
         with reading_state(path) as told:
             self.take(told)
         return told.get("note")
@@ -234,11 +249,16 @@ class Desk:
 
 def asked_plan(given: Any, log: Workload) -> Any:
     """The kernel's plan for jobs that stand for those to come."""
-    return given.plan if given.own is None else replace(given.plan, **given.own.order(log, given.options.under(given.plan)))
+    return (
+        given.plan
+        if given.own is None
+        else replace(given.plan, **given.own.order(log, given.options.under(given.plan)))
+    )
 
 
 def _starts(found: list[int], n: int, ids: list[str]) -> tuple[tuple[Start, ...], int]:
-    """The starts among what the kernel's `changes` filled in, in the order of their first chunks, and where they end."""
+    """The starts among what the kernel's `changes` filled in, in the order of their first chunks, and where they
+    end."""
     at, given = 0, []
     for _ in range(n):
         place, first, waits, chunks = found[at : at + 4]
@@ -254,6 +274,11 @@ def _misplaced(world: Any, snapshot: Snapshot) -> EscalaError:
     free = world.node[0]["free"]
     if (free < 0).any():
         n = int((free < 0).argmax())
-        return EscalaError(f"snapshot: jobs hold {-free[n]} more cores of node {n} than the {world.node[0]['cores'][n]} that it has")
+        return EscalaError(
+            f"snapshot: jobs hold {-free[n]} more cores of node {n} than the {world.node[0]['cores'][n]} that it has"
+        )
     off = (world.node[0]["busy"] > 0) & (snapshot.nodes["power"] != codes.ON) & (snapshot.nodes["gone"] == 0)
-    return EscalaError(f"snapshot: jobs run on node {quoted(int(off.argmax()))}, which is not on: tell its power state, or that it is gone")
+    return EscalaError(
+        f"snapshot: jobs run on node {quoted(int(off.argmax()))}, which is not on: tell its power state, or that it "
+        "is gone"
+    )

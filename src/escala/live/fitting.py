@@ -16,8 +16,8 @@ from escala.platform import Platform
 
 
 def fitting(snapshot: Snapshot, platform: Platform) -> tuple[Snapshot, tuple[Refused, ...]]:
-    """The snapshot without the waiting jobs that need more than all nodes of the platform have, gone ones too, or than any one has
-    where they need one; and these jobs, each with the reason."""
+    """The snapshot without the waiting jobs that need more than all nodes of the platform have, gone ones too, or than
+    any one has where they need one; and these jobs, each with the reason."""
     if snapshot.survey.most <= platform.total_cores and not snapshot.survey.single:
         return snapshot, ()
     jobs = snapshot.jobs
@@ -33,7 +33,9 @@ def _why(snapshot: Snapshot, platform: Platform, k: int) -> str:
     if snapshot.jobs["single"][k] == 0:
         return f"it needs {cores}, and platform {quoted(platform.name)} has {platform.total_cores}"
     more = [f"{values[k]} {kind}" for kind, values in snapshot.demand.items() if values[k] > 0]
-    return f"it needs {', '.join([cores, *more])} on one node, and no node of platform {quoted(platform.name)} has as much"
+    return (
+        f"it needs {', '.join([cores, *more])} on one node, and no node of platform {quoted(platform.name)} has as much"
+    )
 
 
 def _chosen(snapshot: Snapshot, rows: NDArray[np.int64]) -> Snapshot:

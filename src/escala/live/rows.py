@@ -1,4 +1,5 @@
-"""Rows of the kernel's tables: which job stands where, the order of the queue, and what is carried into the tables and out of them."""
+"""Rows of the kernel's tables: which job stands where, the order of the queue, and what is carried into the tables and
+out of them."""
 
 from __future__ import annotations
 
@@ -58,8 +59,8 @@ class Log:
 
 
 class Rows:
-    """jobs: those of the snapshot at hand, JOBS, with rows, users and lengths. number: of rows. ended: rows of those that ran and
-    have ended since the last, where somebody looks at the tables."""
+    """jobs: those of the snapshot at hand, JOBS, with rows, users and lengths. number: of rows. ended: rows of those
+    that ran and have ended since the last, where somebody looks at the tables."""
 
     def __init__(self, asked: Asked, tables: Tables, carried: Carried) -> None:
         self._asked, self._tables, self._carried = asked, tables, carried
@@ -72,11 +73,14 @@ class Rows:
 
     def begin_anew(self) -> None:
         """What is carried has been read."""
-        self._user_of: dict[str | None, int] = {None: codes.NONE, **{name: k for k, name in enumerate(self._carried.users)}}
+        self._user_of: dict[str | None, int] = {
+            None: codes.NONE,
+            **{name: k for k, name in enumerate(self._carried.users)},
+        }
 
     def seat(self, snapshot: Snapshot, late: int, single: int) -> None:
-        """Give every job its row, and fill in all that is not read from the records. late: jobs that were submitted before the one in front
-        of them. single: jobs of one node."""
+        """Give every job its row, and fill in all that is not read from the records. late: jobs that were submitted
+        before the one in front of them. single: jobs of one node."""
         asked, jobs = self._asked, snapshot.jobs
         order = self._order(snapshot, late)
         if order is not None or asked.remembers or asked.knows_users:
@@ -119,8 +123,8 @@ class Rows:
         self.number = carried.next_row
 
     def _note_ended(self, snapshot: Snapshot) -> None:
-        """The jobs that ran and are gone, which get rows behind the others unless they keep theirs; and whether any has come. One of whose
-        end nobody tells ran from its start until now."""
+        """The jobs that ran and are gone, which get rows behind the others unless they keep theirs; and whether any has
+        come. One of whose end nobody tells ran from its start until now."""
         runs, now = self._carried.runs, snapshot.now_us
         told = {name: end - start for name, start, end in snapshot.ended}
         names = set(snapshot.job_ids)
@@ -205,7 +209,9 @@ class Rows:
             self._show_head(self._head)
         self.ended = np.array([one[0] for one in self._over], np.int64)
         if self._over:
-            for name, column in zip(("walltime", "user", "runtime"), list(zip(*self._over, strict=True))[1:], strict=True):
+            for name, column in zip(
+                ("walltime", "user", "runtime"), list(zip(*self._over, strict=True))[1:], strict=True
+            ):
                 world.job[name][0, self.ended] = column
 
     def _show_head(self, head: tuple[int, int, int]) -> None:
@@ -214,8 +220,8 @@ class Rows:
 
     @contextmanager
     def looking_back(self, stop: int) -> Iterator[None]:
-        """For the turn of a policy that looks at the tables before the scheduler does: the last decision's head, and which jobs have come
-        since. The scheduler itself takes all anew."""
+        """For the turn of a policy that looks at the tables before the scheduler does: the last decision's head, and
+        which jobs have come since. The scheduler itself takes all anew."""
         if stop != codes.BEFORE or not self._asked.insiders:
             yield
             return
@@ -240,8 +246,8 @@ class Rows:
         return np.concatenate([np.array(carried.numbers, np.int64), since])
 
     def tidy(self) -> None:
-        """After a decision: rows of jobs that are gone are given up, where there are many, and the others move together. That of the first
-        job stays: policies count time from it."""
+        """After a decision: rows of jobs that are gone are given up, where there are many, and the others move
+        together. That of the first job stays: policies count time from it."""
         asked, carried = self._asked, self._carried
         if not asked.remembers or carried.next_row <= 2 * len(carried.rows) + SLACK or not asked.tidied:
             return
@@ -275,13 +281,20 @@ class Rows:
             carried.head = [snapshot.job_ids[k], int(s["shadow_us"]), int(s["shadow_fine"])] if waits else []
         if asked.guesses:
             rows = self.jobs["row"]
-            kept = zip(world.job["walltime"][0, rows].tolist(), world.forecast["order"][0, rows].tolist(), self.jobs["user"].tolist())
+            kept = zip(
+                world.job["walltime"][0, rows].tolist(),
+                world.forecast["order"][0, rows].tolist(),
+                self.jobs["user"].tolist(),
+            )
             new = dict(zip(snapshot.job_ids, map(list, kept), strict=True))
             old = {name: carried.lengths[name] for name in snapshot.job_ids if name in carried.lengths}
             carried.lengths = new | old
         if any(terms is not None for terms in asked.plan.terms):
             users = len(carried.users)
             carried.clocks = [
-                [*(int(world.terms[0, k][name]) for name in CLOCKS), world.user["bias"][0, :users, k].tolist() if world.user.size else []]
+                [
+                    *(int(world.terms[0, k][name]) for name in CLOCKS),
+                    world.user["bias"][0, :users, k].tolist() if world.user.size else [],
+                ]
                 for k in range(world.terms.shape[1])
             ]

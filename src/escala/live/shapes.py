@@ -1,4 +1,5 @@
-"""What jobs of a snapshot ask of a site, and what they hold of a node beside cores: the columns that Slurm's rules read."""
+"""What jobs of a snapshot ask of a site, and what they hold of a node beside cores: the columns that Slurm's rules
+read."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from escala.workload.shapes import LATER, SHAPES
 ASKED: dict[str, pl.DataType] = {name: kind for name, kind in SHAPES.items() if name not in LATER} | dict.fromkeys(
     ("account", "qos"), pl.String()
 )
-"""Columns of `jobs`. A job that depends on another, may not begin yet, or is one too many of its array is none that waits for nodes: it is
-left out until it does."""
+"""Columns of `jobs`. A job that depends on another, may not begin yet, or is one too many of its array is none that
+waits for nodes: it is left out until it does."""
 MEMORY, GPU = "memory_mb", "gpu"
 HELD = (MEMORY, GPU)
 """Columns of `placed`, on each node; GPUs of a kind are `gpu:KIND`, `gpu` those without one."""
@@ -56,4 +57,6 @@ def refuse_shapes(snapshot: Any) -> None:
     """EscalaError where a snapshot asks for more than cores of a desk that goes by cores."""
     for part, columns in (("jobs", snapshot.shapes), ("placed", snapshot.held)):
         for name in columns:
-            raise EscalaError(f"snapshot: {part}.{name}: this desk goes by cores: take scheduler slurm (SlurmDesk), or leave it out")
+            raise EscalaError(
+                f"snapshot: {part}.{name}: this desk goes by cores: take scheduler slurm (SlurmDesk), or leave it out"
+            )

@@ -22,7 +22,9 @@ from escala.policy import name_of
 from escala.slurm.named import is_slurm
 
 
-def desk_of(platform: Any, scheduler: Any = "easy", shutdown: Any = "never", **options: Any) -> Desk | SiteDesk | SlurmDesk:
+def desk_of(
+    platform: Any, scheduler: Any = "easy", shutdown: Any = "never", **options: Any
+) -> Desk | SiteDesk | SlurmDesk:
     """A `SlurmDesk` for scheduler slurm, else a `SiteDesk` for a site with several partitions, else a `Desk`."""
     if is_slurm(scheduler):
         return SlurmDesk(platform, scheduler, shutdown, **options)
@@ -31,11 +33,11 @@ def desk_of(platform: Any, scheduler: Any = "easy", shutdown: Any = "never", **o
 
 
 class SiteDesk:
-    """A `Desk` for a site: jobs get nodes of their partition only, and each partition is decided for by itself. Within one, jobs go by
-    cores, those of one node by memory and GPUs too (demand_memory, demand_gpu, demand_gpu:KIND).
+    """A `Desk` for a site: jobs get nodes of their partition only, and each partition is decided for by itself. Within
+    one, jobs go by cores, those of one node by memory and GPUs too (demand_memory, demand_gpu, demand_gpu:KIND).
 
-    site: of which no two partitions that are up share nodes. A policy that is an object is copied for each partition. EscalaError for
-    policies that cannot be asked, and for partitions that overlap.
+    site: of which no two partitions that are up share nodes. A policy that is an object is copied for each partition.
+    EscalaError for policies that cannot be asked, and for partitions that overlap.
     """
 
     def __init__(self, site: Site, scheduler: Any = "easy", shutdown: Any = "never", **options: Any) -> None:
@@ -60,7 +62,9 @@ class SiteDesk:
         try:
             wanted = self._wanted(snapshot)
             asked = self._split(snapshot, wanted)
-            found = [part.widened(desk.decide(one)) for part, desk, one in zip(self._parts, self._desks, asked, strict=True)]
+            found = [
+                part.widened(desk.decide(one)) for part, desk, one in zip(self._parts, self._desks, asked, strict=True)
+            ]
         except BaseException:
             for desk, told in zip(self._desks, before, strict=True):
                 desk.take(told)
@@ -83,7 +87,12 @@ class SiteDesk:
     def plan(self, snapshot: Snapshot, first: int = 10) -> list[Planned]:
         """As `Desk.plan`: the first of all partitions together."""
         asked = zip(self._desks, self._split(snapshot, self._wanted(snapshot)), strict=True)
-        found = [planned for desk, one in asked if (one.jobs["state"] == codes.QUEUED).any() for planned in desk.plan(one, first)]
+        found = [
+            planned
+            for desk, one in asked
+            if (one.jobs["state"] == codes.QUEUED).any()
+            for planned in desk.plan(one, first)
+        ]
         return sorted(found, key=lambda planned: planned.start_s)[:first]
 
     def save(self, path: Any, note: Any = None) -> None:
@@ -98,7 +107,9 @@ class SiteDesk:
             check_state(told, self.name, self.platform)
             parts = told.get("parts")
             if not isinstance(parts, dict) or list(parts) != list(self._place_of):
-                raise EscalaError(f"it is of other partitions than {', '.join(self._place_of)}: give its own file, or begin without")
+                raise EscalaError(
+                    f"it is of other partitions than {', '.join(self._place_of)}: give its own file, or begin without"
+                )
             for desk, one in zip(self._desks, parts.values(), strict=True):
                 desk.take(one)
         return told.get("note")
@@ -112,7 +123,10 @@ class SiteDesk:
         snapshot that cannot be of this site."""
         n = self.platform.n_nodes
         if len(snapshot.nodes) != n:
-            raise EscalaError(f"snapshot: {len(snapshot.nodes)} nodes, site {self.platform.name!r} has {n}: tell of each, in its order")
+            raise EscalaError(
+                f"snapshot: {len(snapshot.nodes)} nodes, site {self.platform.name!r} has {n}: tell of each, in its "
+                "order"
+            )
         refuse_shapes(snapshot)
         usual = self.platform.default_partition
         told = snapshot.partitions if snapshot.partitions is not None else [None] * len(snapshot.jobs)
@@ -120,7 +134,8 @@ class SiteDesk:
         for k, name in enumerate(told):
             if name is None and usual is None and snapshot.jobs["state"][k] == codes.QUEUED:
                 raise EscalaError(
-                    f"snapshot: job {quoted(snapshot.job_ids[k])} names no partition, and none is the default: add jobs.partition"
+                    f"snapshot: job {quoted(snapshot.job_ids[k])} names no partition, and none is the default: add "
+                    "jobs.partition"
                 )
             one = usual.name if name is None and usual is not None else name
             if one is not None and one not in self._place_of:
@@ -134,7 +149,9 @@ class SiteDesk:
         out = []
         for k in np.flatnonzero((wanted == codes.NONE) & (snapshot.jobs["state"] == codes.QUEUED)).tolist():
             name = None if told is None else told[k]
-            out.append(Refused(snapshot.job_ids[k], f"partition {quoted(name or (usual.name if usual else ''))} is down"))
+            out.append(
+                Refused(snapshot.job_ids[k], f"partition {quoted(name or (usual.name if usual else ''))} is down")
+            )
         return out
 
 
@@ -163,7 +180,8 @@ class _Part:
         self._local[self._nodes] = np.arange(len(self._nodes))
 
     def cut(self, snapshot: Snapshot, wanted: NDArray[np.bool_], cells: _Cells) -> Snapshot:
-        """What of a snapshot is the partition's: its waiting jobs, and what jobs hold of its nodes. wanted: the jobs that name it."""
+        """What of a snapshot is the partition's: its waiting jobs, and what jobs hold of its nodes. wanted: the jobs
+        that name it."""
         local = self._local[cells.node]
         mine = local >= 0
         job, node, per = cells.job[mine], local[mine], cells.per[mine]
@@ -219,6 +237,7 @@ def _check_apart(site: Site, up: list[Partition]) -> None:
             if node in whose:
                 raise EscalaError(
                     f"site {quoted(site.name)}: partitions {quoted(whose[node])} and {quoted(one.name)} share node "
-                    f"{site.names[node]}, and are decided for apart: take scheduler slurm, or a Desk for one (site.machine(name))"
+                    f"{site.names[node]}, and are decided for apart: take scheduler slurm, or a Desk for one "
+                    "(site.machine(name))"
                 )
             whose[node] = one.name

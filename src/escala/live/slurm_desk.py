@@ -1,7 +1,8 @@
-"""`SlurmDesk`: Slurm's own rules asked from outside, on a site whose partitions overlap, with limits, and jobs of all shapes.
+"""`SlurmDesk`: Slurm's own rules asked from outside, on a site whose partitions overlap, with limits, and jobs of all
+shapes.
 
-Each decision brings the tables of `escala.kernel.slurm` to where the snapshot says that the machine stands. The clocks of slurmctld go on
-from the last decision to this one, and what begins meanwhile or now is ordered.
+Each decision brings the tables of `escala.kernel.slurm` to where the snapshot says that the machine stands. The clocks
+of slurmctld go on from the last decision to this one, and what begins meanwhile or now is ordered.
 """
 
 from __future__ import annotations
@@ -55,8 +56,10 @@ KEPT: dict[str, Any] = {
     "gone": [],
     "idle": False,
 }
-"""What is carried. rows: number of each job that is known, in the order in which they came. priorities: of those that wait, by record.
-found: CPUs and GPUs of their last plans. since: jobs that ran then. idle: the last tick was at now_us, and left nothing to do."""
+"""What is carried. rows: number of each job that is known, in the order in which they came. priorities: of those that
+wait, by record.
+found: CPUs and GPUs of their last plans. since: jobs that ran then. idle: the last tick was at now_us, and left nothing
+to do."""
 FIRST_STEP_US = 60 * t.SECOND
 
 
@@ -70,14 +73,17 @@ class _Seen(NamedTuple):
 
 
 class SlurmDesk:
-    """As `Desk`, by Slurm's rules. site: a `Site`, a `Platform` (one partition), or a spec. scheduler: "slurm", "slurm:KEY=VALUE...", or
-    `escala.slurm.Settings`. shutdown: never. origin_s: the unix second of the snapshots' zero, which plans of Slurm are aligned to.
+    """As `Desk`, by Slurm's rules. site: a `Site`, a `Platform` (one partition), or a spec. scheduler: "slurm",
+    "slurm:KEY=VALUE...", or `escala.slurm.Settings`. shutdown: never. origin_s: the unix second of the snapshots' zero,
+    which plans of Slurm are aligned to.
 
-    Snapshots tell what jobs ask (`escala.workload.shapes`, account, qos) and hold. Reservations are those of the site; nodes that are gone,
-    or not on, get no jobs. EscalaError for another shutdown policy.
+    Snapshots tell what jobs ask (`escala.workload.shapes`, account, qos) and hold. Reservations are those of the site;
+    nodes that are gone, or not on, get no jobs. EscalaError for another shutdown policy.
     """
 
-    def __init__(self, site: Any, scheduler: Any = NAME, shutdown: Any = "never", origin_s: float = 0.0, **options: Any) -> None:
+    def __init__(
+        self, site: Any, scheduler: Any = NAME, shutdown: Any = "never", origin_s: float = 0.0, **options: Any
+    ) -> None:
         told = site_of(site if isinstance(site, Platform) else read_platform(site))
         refuse_options(with_options(Options(), **options))
         if shutdown != "never":
@@ -85,9 +91,14 @@ class SlurmDesk:
         self.platform = replace(told, closed=tuple(one for one in told.closed if one.kind == RESERVED))
         settings = scheduler if isinstance(scheduler, Settings) else changed(settings_of(told), scheduler)
         if settings.passes_s:
-            raise EscalaError("recorded moments of backfill passes are of one log, and a machine has none: leave passes_s out")
+            raise EscalaError(
+                "recorded moments of backfill passes are of one log, and a machine has none: leave passes_s out"
+            )
         if settings.preempts:
-            raise EscalaError(f"site {quoted(self.platform.name)} lets jobs preempt others, which is only simulated: leave PreemptType out")
+            raise EscalaError(
+                f"site {quoted(self.platform.name)} lets jobs preempt others, which is only simulated: leave "
+                "PreemptType out"
+            )
         self.name = f"{scheduler if isinstance(scheduler, str) else NAME} + never"
         self._fair = settings.fair_share
         self._settings = replace(settings, weight_fair=0)
@@ -118,7 +129,13 @@ class SlurmDesk:
         """As `Desk.warm`."""
         before = _copied(self._kept)
         usual = self.platform.default_partition or self.platform.partitions[0]
-        job: dict[str, Any] = {"job_id": ["1"], "submit_s": [0.0], "walltime_s": [60.0], "cores": [1], "state": ["queued"]}
+        job: dict[str, Any] = {
+            "job_id": ["1"],
+            "submit_s": [0.0],
+            "walltime_s": [60.0],
+            "cores": [1],
+            "state": ["queued"],
+        }
         job |= {"partition": [usual.name], "priority": [1]}
         idle = Snapshot.of(0.0, job, {"power": ["on"] * self.platform.n_nodes})
         for _ in range(2):
@@ -161,19 +178,24 @@ class SlurmDesk:
     def _check(self, snapshot: Snapshot) -> None:
         n = self.platform.n_nodes
         if len(snapshot.nodes) != n:
-            raise EscalaError(f"snapshot: {len(snapshot.nodes)} nodes, site {self.platform.name!r} has {n}: tell of each, in its order")
+            raise EscalaError(
+                f"snapshot: {len(snapshot.nodes)} nodes, site {self.platform.name!r} has {n}: tell of each, in its "
+                "order"
+            )
         last = self._kept["now_us"]
         if snapshot.now_us < last:
             raise EscalaError(f"snapshot: of {snapshot.now_s} s, and the last was of {last / t.SECOND} s: {IN_ORDER}")
         for kind in snapshot.demand:
-            raise EscalaError(f"snapshot: jobs.{DEMAND}{kind}: scheduler slurm goes by memory_mb_per_node, gpus_per_node and the like")
+            raise EscalaError(
+                f"snapshot: jobs.{DEMAND}{kind}: scheduler slurm goes by memory_mb_per_node, gpus_per_node and the like"
+            )
         if self._fair:
             told = snapshot.shapes.get("priority", [None] * len(snapshot.job_ids))
             for k in np.flatnonzero(snapshot.jobs["state"] == codes.QUEUED).tolist():
                 if told[k] is None:
                     raise EscalaError(
-                        f"snapshot: job {quoted(snapshot.job_ids[k])} has no priority, and under fair share it goes by core time of "
-                        "the past, which no snapshot tells: add jobs.priority, as squeue has it"
+                        f"snapshot: job {quoted(snapshot.job_ids[k])} has no priority, and under fair share it goes "
+                        "by core time of the past, which no snapshot tells: add jobs.priority, as squeue has it"
                     )
 
     def _standing(self, snapshot: Snapshot, ahead: bool) -> Standing:
@@ -187,7 +209,9 @@ class SlurmDesk:
         """Which jobs waited before and which have come, with their priorities."""
         rows, kept, more = self._kept["rows"], self._kept["priorities"], self._kept["next_row"]
         fresh = [name for name in at.ids if name not in rows]
-        numbers = {name: rows[name] for name in at.ids if name in rows} | {name: more + k for k, name in enumerate(fresh)}
+        numbers = {name: rows[name] for name in at.ids if name in rows} | {
+            name: more + k for k, name in enumerate(fresh)
+        }
         records, first = at.world.records, at.world.jobs.record
         told = at.snapshot.shapes.get("priority", [None] * len(at.ids))
         waiting = np.flatnonzero(at.waiting).tolist()
@@ -198,7 +222,9 @@ class SlurmDesk:
                 continue
             if not self._settings.multifactor:  # as if all jobs that ever came were still in the table
                 records.rest[mine, t.OF_SIZE] += j - numbers[name]
-                records.priority[mine] = np.clip(records.rest[mine, t.OF_SIZE] - records.rest[mine, t.NICE], 1, MOST).astype(np.int64)
+                records.priority[mine] = np.clip(
+                    records.rest[mine, t.OF_SIZE] - records.rest[mine, t.NICE], 1, MOST
+                ).astype(np.int64)
             elif len(before := kept.get(name, [])) == mine.stop - mine.start:
                 records.priority[mine] = before
         known = np.array([j for j in waiting if at.ids[j] in rows], np.int64)
@@ -241,7 +267,9 @@ def _sound(kept: Any) -> bool:
     def whole(values: Any) -> bool:
         return all(type(value) is int and abs(value) <= t.FAR for value in values)
 
-    if not isinstance(kept, dict) or {name: type(value) for name, value in kept.items()} != {n: type(v) for n, v in KEPT.items()}:
+    if not isinstance(kept, dict) or {name: type(value) for name, value in kept.items()} != {
+        n: type(v) for n, v in KEPT.items()
+    }:
         return False
     clocks, priorities = kept["clocks"], [*kept["priorities"].values(), *kept["found"].values()]
     numbers = [kept["now_us"], kept["next_row"], *clocks.values(), *kept["rows"].values(), *kept["gone"]]
@@ -265,7 +293,11 @@ def _started(at: Standing) -> list[int]:
 def _refused(at: Standing) -> tuple[Refused, ...]:
     """Waiting jobs that no partition which they name could ever run."""
     never = at.asked.refused
-    return tuple(Refused(at.ids[j], never[j]) for j in sorted(never) if at.jobs["state"][j] == codes.QUEUED) if never else ()
+    return (
+        tuple(Refused(at.ids[j], never[j]) for j in sorted(never) if at.jobs["state"][j] == codes.QUEUED)
+        if never
+        else ()
+    )
 
 
 def _start(at: Standing, j: int) -> Start:
@@ -275,7 +307,11 @@ def _start(at: Standing, j: int) -> Start:
     parts: list[tuple[int, int, tuple[int, ...]]] = []
     for at_row in rows:
         node = int(world.allocated.node[at_row])
-        each = (int(world.allocated.cpus[at_row]), int(world.allocated.memory[at_row]), *world.allocated.gpus[at_row].tolist())
+        each = (
+            int(world.allocated.cpus[at_row]),
+            int(world.allocated.memory[at_row]),
+            *world.allocated.gpus[at_row].tolist(),
+        )
         if parts and parts[-1][1] == node - 1 and parts[-1][2] == each:
             parts[-1] = (parts[-1][0], node, each)
         else:
@@ -288,7 +324,8 @@ def _start(at: Standing, j: int) -> Start:
 
 
 def _next_s(w: t.World) -> float | None:
-    """When something may start if nothing happens before: the next event pass, backfill pass, or turn of a reservation that is due."""
+    """When something may start if nothing happens before: the next event pass, backfill pass, or turn of a reservation
+    that is due."""
     s, rules = w.s, w.rules
     if s[t.N_QUEUE] == 0:
         return None

@@ -1,4 +1,5 @@
-"""From a snapshot to the tables of Slurm's rules: what jobs ask, what they hold, and the order in which those that run began."""
+"""From a snapshot to the tables of Slurm's rules: what jobs ask, what they hold, and the order in which those that run
+began."""
 
 from __future__ import annotations
 
@@ -47,7 +48,9 @@ class Standing:
             world = world._replace(closed=_closing(world.closed, as_words(away[None, :])))
         self.gpus = [f"{OF_KIND}{kind}" for kind in site.gpu_kinds]
         self.gpus += [GPU] * (world.machine.gpus.shape[1] - len(self.gpus))
-        jobs = world.jobs._replace(submit=np.append(world.jobs.submit, self.now), state=np.append(world.jobs.state, t.NEVER))
+        jobs = world.jobs._replace(
+            submit=np.append(world.jobs.submit, self.now), state=np.append(world.jobs.state, t.NEVER)
+        )
         self.world: t.World = world._replace(jobs=jobs, allocated=self._room(world.allocated))
         world.s[t.NEXT_SUBMIT] = len(self.ids)  # a moment in place of a job: what comes next
         jobs.cut[:] = 0
@@ -78,11 +81,16 @@ class Standing:
         first, last = world.jobs.first, world.jobs.last
         first[:n] += size  # the rows of those that wait stand behind
         last[:n] = first[:n]
-        first[self.running], last[self.running] = np.searchsorted(row, self.running), np.searchsorted(row, self.running, side="right")
+        first[self.running], last[self.running] = (
+            np.searchsorted(row, self.running),
+            np.searchsorted(row, self.running, side="right"),
+        )
         shape = world.jobs.shape[row]
         if world.rules.by_memory:
             told = self.snapshot.held.get(MEMORY)
-            world.allocated.memory[:size] = _memory(shape, cpus, world.machine.memory[node]) if told is None else told[chunk]
+            world.allocated.memory[:size] = (
+                _memory(shape, cpus, world.machine.memory[node]) if told is None else told[chunk]
+            )
         self._hold_gpus(chunk, node, shape, cpus)
 
     def _hold_gpus(self, chunk: Ints, node: Ints, shape: Ints, cpus: Ints) -> None:
@@ -92,13 +100,17 @@ class Standing:
         for name, values in held.items():
             if name not in self.gpus and values.any():
                 known = ", ".join(self.gpus) if any(self.site.resources.get(GPU, ())) else "none"
-                raise EscalaError(f"snapshot: placed.{name}: site {quoted(self.site.name)} has {known}: say of which kind they are")
+                raise EscalaError(
+                    f"snapshot: placed.{name}: site {quoted(self.site.name)} has {known}: say of which kind they are"
+                )
         if held:
             for k, name in enumerate(self.gpus):
                 gpus[: len(chunk), k] = held[name][chunk] if name in held else 0
             return
         wanted = np.maximum(shape[:, t.GPUS_NODE], 0)
-        wanted = wanted + np.maximum(shape[:, t.GPUS_TASK], 0) * np.maximum(cpus // np.maximum(shape[:, t.CORES_PER_TASK], 1), 1)
+        wanted = wanted + np.maximum(shape[:, t.GPUS_TASK], 0) * np.maximum(
+            cpus // np.maximum(shape[:, t.CORES_PER_TASK], 1), 1
+        )
         left = self.world.machine.gpus.copy()
         whole = shape[:, t.EXCLUSIVE] == 1
         gpus[: len(chunk)][whole] = left[node[whole]]
@@ -126,7 +138,9 @@ class Standing:
         if not occupy(world, rows, held):
             free = (world.free.cpus < 0) | (world.free.gpus < 0).any(axis=1)
             n = int(free.argmax())
-            raise EscalaError(f"snapshot: jobs hold more of node {n} than its {world.machine.cpus[n]} cores, or than its GPUs")
+            raise EscalaError(
+                f"snapshot: jobs hold more of node {n} than its {world.machine.cpus[n]} cores, or than its GPUs"
+            )
 
     def _record(self, j: int) -> int:
         """The record by which a job runs: that of a partition with all its nodes, NONE where there is none."""
@@ -145,8 +159,8 @@ def gone(snapshot: Snapshot) -> NDArray[np.bool_]:
 
 
 def _closing(closed: t.Closed, nodes: t.Words) -> t.Closed:
-    """These nodes are closed too, as in an outage whose end nobody knows: they are in no set of available ones, and still those of their
-    partitions. nodes [1, words]."""
+    """These nodes are closed too, as in an outage whose end nobody knows: they are in no set of available ones, and
+    still those of their partitions. nodes [1, words]."""
     more = {name: np.append(getattr(closed, name), 0) for name in ("requeue", "begin_s", "flex", "gone_us")}
     return closed._replace(
         nodes=np.concatenate([closed.nodes, nodes]),

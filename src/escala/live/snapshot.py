@@ -1,6 +1,7 @@
 """`Snapshot`: how a machine stands at one instant, as plain columns; the same in JSON.
 
-Times are seconds on any clock, the same for all snapshots of a machine. Nodes are numbered in the order of the platform.
+Times are seconds on any clock, the same for all snapshots of a machine. Nodes are numbered in the order of the
+platform.
 """
 
 from __future__ import annotations
@@ -31,7 +32,18 @@ NAMES = {code: name for name, code in STATES.items()}
 POWERS = {code: name for name, code in POWER.items()}
 SECTIONS = ("jobs", "nodes", "placed", "ended")
 DEMAND = "demand_"
-JOB_COLUMNS = ("job_id", "submit_s", "walltime_s", "cores", "state", "start_s", "user", "partition", "single_node", *ASKED)
+JOB_COLUMNS = (
+    "job_id",
+    "submit_s",
+    "walltime_s",
+    "cores",
+    "state",
+    "start_s",
+    "user",
+    "partition",
+    "single_node",
+    *ASKED,
+)
 NODE_COLUMNS = ("power", "idle_since_s", "switch_end_s", "gone")
 PLACED_COLUMNS = ("job", "first", "last", "cores", *HELD)
 IN_ORDER = "give them in the order of time; if the last had a false clock, begin anew without the state file"
@@ -51,7 +63,8 @@ class Survey(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """Made by `Snapshot.of`, or read from JSON. `jobs`, `nodes`, `placed` are records in microseconds (`escala.kernel.load`)."""
+    """Made by `Snapshot.of`, or read from JSON. `jobs`, `nodes`, `placed` are records in microseconds
+    (`escala.kernel.load`)."""
 
     now_us: int
     job_ids: list[str]
@@ -63,7 +76,8 @@ class Snapshot:
     ended: list[tuple[str, int, int]] = field(default_factory=list)  # id, start, end
     partitions: list[str | None] | None = None  # of the jobs; None: nobody tells
     shapes: dict[str, list[Any]] = field(default_factory=dict)  # what jobs ask of a site (`escala.live.shapes`)
-    held: dict[str, NDArray[np.int64]] = field(default_factory=dict)  # on each node of `placed`: memory_mb, gpu, gpu:KIND
+    # on each node of `placed`: memory_mb, gpu, gpu:KIND
+    held: dict[str, NDArray[np.int64]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -76,13 +90,14 @@ class Snapshot:
     ) -> Snapshot:
         """From columns, lists or arrays of equal length; EscalaError for the first that makes no sense.
 
-        jobs: job_id, submit_s, walltime_s, cores, state (queued; given: has its cores and waits for nodes to be on; running), and where
-        needed start_s (of running ones), user, partition, single_node, demand_KIND; in the order in which the machine's queue keeps jobs
-        that were submitted at one instant. `SlurmDesk` reads the columns of `escala.workload.shapes`, account and qos too, and of `placed`
-        memory_mb, gpu and gpu:KIND on each node. nodes: power (on, switching_on, off, switching_off), and where needed idle_since_s,
-        switch_end_s, gone (may not be used: down, drained, reserved by others). placed: cores that jobs hold, those of a job together: job
-        (its place in `jobs`), first and last node, cores on each. ended: job_id, start_s, end_s of the jobs that have ended since the last
-        snapshot.
+        jobs: job_id, submit_s, walltime_s, cores, state (queued; given: has its cores and waits for nodes to be on;
+        running), and where needed start_s (of running ones), user, partition, single_node, demand_KIND; in the order in
+        which the machine's queue keeps jobs that were submitted at one instant. `SlurmDesk` reads the columns of
+        `escala.workload.shapes`, account and qos too, and of `placed` memory_mb, gpu and gpu:KIND on each node. nodes:
+        power (on, switching_on, off, switching_off), and where needed idle_since_s, switch_end_s, gone (may not be
+        used: down, drained, reserved by others). placed: cores that jobs hold, those of a job together: job (its place
+        in `jobs`), first and last node, cores on each. ended: job_id, start_s, end_s of the jobs that have ended since
+        the last snapshot.
         """
         now = _instant(now_s)
         columns, power, told = Columns("jobs", jobs), Columns("nodes", nodes), Columns("placed", placed or {})
@@ -91,7 +106,11 @@ class Snapshot:
         told.known(PLACED_COLUMNS, OF_KIND)
         ids, users, held = columns.texts("job_id"), columns.users("user"), read_held(told)
         times, whole, words = _numbers(columns, power, told)
-        records, machine, places = np.empty(len(ids), JOBS), np.empty(power.length, NODES), np.empty(told.length, PLACED)
+        records, machine, places = (
+            np.empty(len(ids), JOBS),
+            np.empty(power.length, NODES),
+            np.empty(told.length, PLACED),
+        )
         found = Survey(*take_in(now, times, whole, words, records, machine, places))
         demand = _demand(columns, records)
         if not found.sound:
@@ -182,7 +201,9 @@ class Snapshot:
             raise EscalaError(f"snapshot: schema {quoted(found)} is not {SCHEMA}: write it with this version of Escala")
         unknown = [name for name in told if name not in ("schema", "now_s", *SECTIONS)]
         if unknown:
-            raise EscalaError(f"snapshot: {quoted(unknown[0])} is no part of it: it has schema, now_s, {', '.join(SECTIONS)}")
+            raise EscalaError(
+                f"snapshot: {quoted(unknown[0])} is no part of it: it has schema, now_s, {', '.join(SECTIONS)}"
+            )
         for name in SECTIONS:
             if not isinstance(told.get(name, {}), dict):
                 raise EscalaError(f"snapshot: {name} is {quoted(told[name])}: give its columns, name -> list")
@@ -198,10 +219,16 @@ def _instant(now_s: Any) -> int:
 def _seconds(us: NDArray[np.int64], none: NDArray[np.bool_] | None = None) -> list[float | None]:
     """Times in s, null where `none`."""
     seconds = (us / SECOND).tolist()
-    return seconds if none is None else [None if left else value for value, left in zip(seconds, none.tolist(), strict=True)]
+    return (
+        seconds
+        if none is None
+        else [None if left else value for value, left in zip(seconds, none.tolist(), strict=True)]
+    )
 
 
-def _numbers(jobs: Columns, nodes: Columns, placed: Columns) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint8]]:
+def _numbers(
+    jobs: Columns, nodes: Columns, placed: Columns
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint8]]:
     """The columns as `take_in` takes them."""
     n, m, p = jobs.length, nodes.length, placed.length
     times, whole = np.empty(3 * n + 2 * m), np.empty(2 * n + m + 4 * p, np.int64)
@@ -226,11 +253,15 @@ def _demand(given: Columns, jobs: NDArray[Any]) -> dict[str, NDArray[np.int64]]:
     names = [name for name in given.columns if name.startswith(DEMAND)]
     found = {name: given.whole(name) for name in names}
     for name, values in found.items():
-        given.refuse((values < 0) | ((values > 0) & (jobs["single"] == 0)), name, "give 0, or more for single_node jobs")
+        given.refuse(
+            (values < 0) | ((values > 0) & (jobs["single"] == 0)), name, "give 0, or more for single_node jobs"
+        )
     return {name.removeprefix(DEMAND): values for name, values in found.items()}
 
 
-def _refuse(given: Columns, power: Columns, times: NDArray[np.float64], jobs: NDArray[Any], nodes: NDArray[Any], now: int) -> None:
+def _refuse(
+    given: Columns, power: Columns, times: NDArray[np.float64], jobs: NDArray[Any], nodes: NDArray[Any], now: int
+) -> None:
     """EscalaError for the first job, or node, that makes no sense at `now`."""
     n, m = len(jobs), len(nodes)
     submit, walltime, start, since, done = np.split(times, (n, 2 * n, 3 * n, 3 * n + m))
@@ -246,29 +277,45 @@ def _refuse(given: Columns, power: Columns, times: NDArray[np.float64], jobs: ND
     given.refuse(jobs["walltime"] < 1, "walltime_s", "give more than 0 s")
     given.refuse(jobs["submit"] > now, "submit_s", "it is later than now_s: leave out jobs that are not submitted yet")
     running = jobs["state"] == codes.RUNNING
-    given.refuse(running & ((jobs["start"] < 0) | (jobs["start"] > now)), "start_s", "a running job has started, by now_s")
+    given.refuse(
+        running & ((jobs["start"] < 0) | (jobs["start"] > now)), "start_s", "a running job has started, by now_s"
+    )
     power.refuse((nodes["since"] > now) & (nodes["power"] == codes.ON), "idle_since_s", "it is later than now_s")
 
 
 def _in_order(
     given: Columns, records: NDArray[Any], ids: Sequence[str], jobs: NDArray[Any], n_nodes: int
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """PLACED with those of a job together, and their places before; EscalaError where not every job that holds cores has all of them."""
+    """PLACED with those of a job together, and their places before; EscalaError where not every job that holds cores
+    has all of them."""
     for name, own in zip(PLACED_COLUMNS[:4], PLACED.names or (), strict=True):
         given.refuse_whole(name, records[own])
-    given.refuse((records["job"] < 0) | (records["job"] >= len(jobs)), "job", "give the place of a job in the columns of jobs, from 0")
-    given.refuse((records["low"] < 0) | (records["high"] < records["low"]), "last", "give a last node that is not before the first")
+    given.refuse(
+        (records["job"] < 0) | (records["job"] >= len(jobs)),
+        "job",
+        "give the place of a job in the columns of jobs, from 0",
+    )
+    given.refuse(
+        (records["low"] < 0) | (records["high"] < records["low"]),
+        "last",
+        "give a last node that is not before the first",
+    )
     given.refuse(records["high"] >= n_nodes, "last", f"there are {n_nodes} nodes, from 0")
     given.refuse((records["per"] < 1) | (records["per"] > 2**31), "cores", "give 1 or more")
     at = records["job"]
     given.refuse(jobs["state"][at] == codes.QUEUED, "job", "that job is queued, so it holds no cores")
     order = np.argsort(at, kind="stable")
     records = records[order]
-    sums = np.bincount(records["job"], (records["high"] - records["low"] + 1) * records["per"], len(jobs)).astype(np.int64)
+    sums = np.bincount(records["job"], (records["high"] - records["low"] + 1) * records["per"], len(jobs)).astype(
+        np.int64
+    )
     holding = jobs["state"] != codes.QUEUED
     if (wrong := holding & (sums != jobs["cores"])).any():
         k = int(wrong.argmax())
-        raise EscalaError(f"snapshot: job {quoted(ids[k])} has {jobs['cores'][k]} cores, and holds {sums[k]} in placed: tell where all are")
+        raise EscalaError(
+            f"snapshot: job {quoted(ids[k])} has {jobs['cores'][k]} cores, and holds {sums[k]} in placed: tell where "
+            "all are"
+        )
     return records, order
 
 

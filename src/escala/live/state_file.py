@@ -1,4 +1,5 @@
-"""What a desk and its policies remember, as a file: written whole or not at all, and read by the same policies alone."""
+"""What a desk and its policies remember, as a file: written whole or not at all, and read by the same policies
+alone."""
 
 from __future__ import annotations
 
@@ -34,9 +35,15 @@ def whose(name: str, platform: Platform) -> dict[str, Any]:
 
 def _machine(platform: Platform) -> str:
     """A sum of the cores, the further resources and the power of all nodes."""
-    profiles = [sorted((name, value) for name, value in one.spec().items() if name != "source") for one in platform.profiles]
+    profiles = [
+        sorted((name, value) for name, value in one.spec().items() if name != "source") for one in platform.profiles
+    ]
     found = hashlib.sha256(json.dumps([profiles, sorted(platform.resources)]).encode())
-    for column in (platform.cores, platform.profile_of, *(platform.resources[kind] for kind in sorted(platform.resources))):
+    for column in (
+        platform.cores,
+        platform.profile_of,
+        *(platform.resources[kind] for kind in sorted(platform.resources)),
+    ):
         found.update(column.astype("<i8").tobytes())  # at every save: no text of many nodes is made
     return found.hexdigest()[:16]
 
@@ -62,9 +69,13 @@ def check_state(told: Any, name: str, platform: Platform) -> None:
         raise EscalaError(f"not the state of a desk of format {FORMAT}: begin without the file")
     for what, here in (("policies", name), ("nodes", platform.n_nodes)):
         if told.get(what) != here:
-            raise EscalaError(f"{what} {quoted(told.get(what))}, this desk has {quoted(here)}: give its own file, or begin without")
+            raise EscalaError(
+                f"{what} {quoted(told.get(what))}, this desk has {quoted(here)}: give its own file, or begin without"
+            )
     if told.get("machine", here := _machine(platform)) != here:  # older files do not say
-        raise EscalaError("of nodes with other cores, resources or power than those of this desk: give its own file, or begin without")
+        raise EscalaError(
+            "of nodes with other cores, resources or power than those of this desk: give its own file, or begin without"
+        )
 
 
 def take_state(told: Any, name: str, platform: Platform, policies: Mapping[str, Any]) -> Carried:
@@ -87,7 +98,9 @@ def reading_state(path: Any) -> Iterator[Any]:
         try:
             told = read_json(Path(path))
         except EscalaError as error:
-            raise EscalaError(f"{str(error).removesuffix(MEND)}remove it, and begin anew: what the policies remember is lost") from None
+            raise EscalaError(
+                f"{str(error).removesuffix(MEND)}remove it, and begin anew: what the policies remember is lost"
+            ) from None
         if isinstance(told, dict) and told.get("format") == FORMAT and told.pop(SUM, None) != _sum(json.dumps(told)):
             raise EscalaError("not as it was written (its sum is another): begin without the file")
         yield told

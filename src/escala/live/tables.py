@@ -1,4 +1,5 @@
-"""The kernel's tables for a machine: one simulation, with room for so many jobs, that is loaded anew at each decision."""
+"""The kernel's tables for a machine: one simulation, with room for so many jobs, that is loaded anew at each
+decision."""
 
 from __future__ import annotations
 
@@ -17,9 +18,15 @@ LEAST_ROOM = 256  # jobs
 
 
 def stand_ins(rows: int, platform: Platform, single: bool) -> Workload:
-    """So many jobs that stand for those to come, each of a user of its own. single: of one node, with demands of all kinds."""
+    """So many jobs that stand for those to come, each of a user of its own. single: of one node, with demands of all
+    kinds."""
     ones = np.ones(rows)
-    columns: dict[str, Any] = {"submit_s": np.zeros(rows), "runtime_s": ones, "walltime_s": ones, "cores": ones.astype(np.int64)}
+    columns: dict[str, Any] = {
+        "submit_s": np.zeros(rows),
+        "runtime_s": ones,
+        "walltime_s": ones,
+        "cores": ones.astype(np.int64),
+    }
     columns["user"] = [f"{k:08d}" for k in range(rows)]
     if single:
         columns["single_node"] = np.ones(rows, bool)
@@ -57,14 +64,17 @@ class Tables:
         """What is loaded will be run beyond this decision: nodes may switch."""
         self.simulation.world.o[0, 0]["given"] = self._given
 
-    def load(self, now: int, tick: int, told: NDArray[Any], n_rows: int, nodes: Any, placed: Any, demand: Any, off: int) -> int:
-        """Load the state at `now` (us). tick: when the next periodic decision is due (us), as carried. off: nodes that are not on; where
-        all are none can be given that is not, and conservative backfilling then plans by counts, in a twentieth of the time. How many nodes
-        are used that cannot be, see the kernel's `load`."""
+    def load(
+        self, now: int, tick: int, told: NDArray[Any], n_rows: int, nodes: Any, placed: Any, demand: Any, off: int
+    ) -> int:
+        """Load the state at `now` (us). tick: when the next periodic decision is due (us), as carried. off: nodes that
+        are not on; where all are none can be given that is not, and conservative backfilling then plans by counts, in a
+        twentieth of the time. How many nodes are used that cannot be, see the kernel's `load`."""
         simulation, world = self.simulation, self.simulation.world
         assert told.dtype == JOBS
         where = np.empty(n_rows, np.int64)
-        numbers = world.fixed[0].copy() if world.fixed.size else None  # to which loading adds what a job's length makes of them
+        # to which loading adds what a job's length makes of them
+        numbers = world.fixed[0].copy() if world.fixed.size else None
         carried = self._carried
         carried[NOW], carried[TICK], carried[GIVEN] = now, tick, self._given and off > 0
         while True:

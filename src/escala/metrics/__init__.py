@@ -1,4 +1,5 @@
-"""Metrics over the tables of a Result: jobs, energy, machine, and honest comparison. They read tables only, never a live simulator."""
+"""Metrics over the tables of a Result: jobs, energy, machine, and honest comparison. They read tables only, never a
+live simulator."""
 
 from escala.metrics import compare, energy, jobs, machine
 from escala.metrics.bill import Series, bill, read_series

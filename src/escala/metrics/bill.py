@@ -1,4 +1,5 @@
-"""What a run's energy costs where prices, or the CO2 of a kWh, change over time: a series from a CSV file, and the bill of a run."""
+"""What a run's energy costs where prices, or the CO2 of a kWh, change over time: a series from a CSV file, and the bill
+of a run."""
 
 from __future__ import annotations
 
@@ -21,19 +22,22 @@ COLUMNS = (TIME, VALUE)
 
 @dataclass(frozen=True)
 class Series:
-    """What a kWh costs over time, in any unit. time_s: s on the log's clock, rising, [n]; per_kwh: from each time to the next, the last for
-    good, [n]."""
+    """What a kWh costs over time, in any unit. time_s: s on the log's clock, rising, [n]; per_kwh: from each time to
+    the next, the last for good, [n]."""
 
     time_s: NDArray[np.float64]
     per_kwh: NDArray[np.float64]
 
 
 def read_series(path: str | Path) -> Series:
-    """The series of a CSV file with the columns `time_s` and `per_kwh`. EscalaError, one line, for what makes no sense in it."""
+    """The series of a CSV file with the columns `time_s` and `per_kwh`. EscalaError, one line, for what makes no sense
+    in it."""
     with guarded(path, "a series of prices"):
         table = pl.read_csv(io.BytesIO(read_all(Path(path))), infer_schema=False)
         if missing := [name for name in COLUMNS if name not in table.columns]:
-            raise EscalaError(f"{path}: has no column {missing[0]}: give {TIME} (s on the log's clock) and {VALUE} (of a kWh)")
+            raise EscalaError(
+                f"{path}: has no column {missing[0]}: give {TIME} (s on the log's clock) and {VALUE} (of a kWh)"
+            )
         return Series(*(_numbers(table, name, path) for name in COLUMNS)) if table.height else _empty(path)
 
 
@@ -51,20 +55,26 @@ def _numbers(table: pl.DataFrame, name: str, path: str | Path) -> NDArray[np.flo
     found = values.to_numpy()
     if name == TIME and (np.diff(found) <= 0.0).any():
         row = int(np.argmax(np.diff(found) <= 0.0)) + 1
-        raise EscalaError(f"{path}: row {row + 1}: {TIME} {found[row]:g} is not later than the row before: sort the rows, each time once")
+        raise EscalaError(
+            f"{path}: row {row + 1}: {TIME} {found[row]:g} is not later than the row before: sort the rows, each time "
+            "once"
+        )
     return found
 
 
 def bill(nodes: pl.DataFrame, power: pl.DataFrame, series: Series) -> float:
-    """What the energy of a run costs, in the unit of the series: the sum over its steps of kWh x per_kwh. nodes, power: of a Result. A busy
-    node draws its mean of the run (see `power_by_state`). EscalaError: no energy was counted, or the series begins after the run."""
+    """What the energy of a run costs, in the unit of the series: the sum over its steps of kWh x per_kwh. nodes, power:
+    of a Result. A busy node draws its mean of the run (see `power_by_state`). EscalaError: no energy was counted, or
+    the series begins after the run."""
     if "joules" not in power.columns:
         raise EscalaError("no energy was counted in this run: give a platform with watts, such as 16x1:grid5000")
     if nodes.is_empty():
         return 0.0
     first, last = float(nodes["from_s"].min()), float(nodes["to_s"].max())  # type: ignore[arg-type]
     if series.time_s[0] > first:
-        raise EscalaError(f"the series begins at {series.time_s[0]:g} s and the run at {first:g} s: give prices from its beginning on")
+        raise EscalaError(
+            f"the series begins at {series.time_s[0]:g} s and the run at {first:g} s: give prices from its beginning on"
+        )
     inside = (series.time_s > first) & (series.time_s < last)
     edges = np.array([first, *series.time_s[inside], last])
     if edges[-1] <= edges[0]:

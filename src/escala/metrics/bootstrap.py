@@ -44,36 +44,45 @@ def paired(
 ) -> Interval:
     """A paired difference with its percentile bootstrap interval.
 
-    values, reference: [episodes], or [training seeds, episodes]; both over the same episodes in the same order. statistic: "ratio", the
-    relative change of the sum over episodes, sum(values) / sum(reference) - 1; or "difference", the mean of values - reference. Each
-    resample draws episodes with replacement (the same for both sides, which keeps the pairs) and training seeds with replacement (each
-    side its own). Few training seeds (< 5) make an interval that is too narrow; the number is in the Interval so that it can be printed.
+    values, reference: [episodes], or [training seeds, episodes]; both over the same episodes in the same order.
+    statistic: "ratio", the relative change of the sum over episodes, sum(values) / sum(reference) - 1; or "difference",
+    the mean of values - reference. Each resample draws episodes with replacement (the same for both sides, which keeps
+    the pairs) and training seeds with replacement (each side its own). Few training seeds (< 5) make an interval that
+    is too narrow; the number is in the Interval so that it can be printed.
     """
     ours, theirs = matrix(values, "values"), matrix(reference, "reference")
     if ours.shape[1] != theirs.shape[1]:
         raise EscalaError(
-            f"{ours.shape[1]} episodes against {theirs.shape[1]} of the reference: pair them, one value per episode on both sides"
+            f"{ours.shape[1]} episodes against {theirs.shape[1]} of the reference: pair them, one value per episode "
+            "on both sides"
         )
     if statistic not in ("ratio", "difference"):
         raise EscalaError(f"unknown statistic {statistic!r}; use 'ratio' or 'difference'")
     episodes = ours.shape[1]
     if statistic == "ratio" and not theirs.sum() > 0.0:
         raise EscalaError("the reference sums to 0 or less, so no ratio exists; use statistic='difference'")
-    drawn = np.concatenate([_statistic(a, b, episodes, statistic) for a, b in _resampled(ours, theirs, resamples, seed)])
+    drawn = np.concatenate(
+        [_statistic(a, b, episodes, statistic) for a, b in _resampled(ours, theirs, resamples, seed)]
+    )
     tail = 50.0 * (1.0 - level)
     low, high = np.percentile(drawn[np.isfinite(drawn)], (tail, 100.0 - tail))
-    value = float(_statistic(ours.mean(0).sum(keepdims=True), theirs.mean(0).sum(keepdims=True), episodes, statistic)[0])
+    value = float(
+        _statistic(ours.mean(0).sum(keepdims=True), theirs.mean(0).sum(keepdims=True), episodes, statistic)[0]
+    )
     return Interval(value, float(low), float(high), level, episodes, ours.shape[0])
 
 
 def matrix(values: ArrayLike, what: str) -> Floats:
     x = np.atleast_2d(np.asarray(values, dtype=np.float64))
     if x.ndim != 2 or x.size == 0:
-        raise EscalaError(f"{what} must be [episodes] or [seeds, episodes] and not empty, not of shape {np.shape(values)}")
+        raise EscalaError(
+            f"{what} must be [episodes] or [seeds, episodes] and not empty, not of shape {np.shape(values)}"
+        )
     if not np.isfinite(x).all():
         row, column = np.argwhere(~np.isfinite(x))[0]
         raise EscalaError(
-            f"{what} of seed {row}, episode {column} is {x[row, column]}: leave it out for every policy, or count it as unfinished"
+            f"{what} of seed {row}, episode {column} is {x[row, column]}: leave it out for every policy, or count it "
+            "as unfinished"
         )
     return x
 
@@ -87,7 +96,8 @@ def _statistic(ours: Floats, theirs: Floats, episodes: int, statistic: str) -> F
 
 
 def _resampled(ours: Floats, theirs: Floats, resamples: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
-    """Sums over resampled episodes of the means over resampled seeds, in chunks. Drawing with replacement gives multinomial weights."""
+    """Sums over resampled episodes of the means over resampled seeds, in chunks. Drawing with replacement gives
+    multinomial weights."""
     random = np.random.default_rng(seed)
     episodes = ours.shape[1]
     most = max(1, _CHUNK // episodes)
@@ -103,7 +113,8 @@ _MOST_KEPT = 200_000_000  # bytes of weights
 
 
 def _drawn_once(random: np.random.Generator, episodes: int, n: int) -> Floats:
-    """`_episodes`, which is nearly all of the time, done once for each state of the generator: the many rows of a table want the same."""
+    """`_episodes`, which is nearly all of the time, done once for each state of the generator: the many rows of a table
+    want the same."""
     key = (episodes, n, *random.bit_generator.state["state"].values())
     if key in _KEPT:
         _KEPT.move_to_end(key)

@@ -1,14 +1,16 @@
 """Honest comparison: who did better, by how much, and how sure that is.
 
-Two rules. A comparison is refused unless all policies ran the same jobs: completion - wait = mean runtime for each, and the mean runtime
-is the same for all (a policy that leaves the long jobs unfinished otherwise looks good). And a difference over episodes (days, seeds of
-the job generator) is paired and comes with a bootstrap interval, over episodes and, for trained policies, over training seeds as well.
+Two rules. A comparison is refused unless all policies ran the same jobs: completion - wait = mean runtime for each, and
+the mean runtime is the same for all (a policy that leaves the long jobs unfinished otherwise looks good). And a
+difference over episodes (days, seeds of the job generator) is paired and comes with a bootstrap interval, over episodes
+and, for trained policies, over training seeds as well.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,11 +19,32 @@ from numpy.typing import ArrayLike
 from escala.errors import EscalaError
 from escala.metrics.bootstrap import Floats, Interval, matrix, paired
 
-__all__ = ["COUNTS", "KNOWS", "METRICS", "Interval", "change", "check", "episodes", "measured", "paired", "ranks", "table"]
+__all__ = [
+    "COUNTS",
+    "KNOWS",
+    "METRICS",
+    "Interval",
+    "change",
+    "check",
+    "episodes",
+    "measured",
+    "paired",
+    "ranks",
+    "table",
+]
 
 Summary = Mapping[str, float | int]
 
-METRICS = ("energy_j", "mean_wait_s", "mean_bounded_slowdown", "mean_stretch", "utilisation", "makespan_s", "waste_j", "transitions")
+METRICS = (
+    "energy_j",
+    "mean_wait_s",
+    "mean_bounded_slowdown",
+    "mean_stretch",
+    "utilisation",
+    "makespan_s",
+    "waste_j",
+    "transitions",
+)
 """In the order of reading. Waste is a part of the energy, which packing jobs may move into the rest: it stands last."""
 KNOWS = "knows"
 """Column of texts: what a policy knows of the future, "" for an honest one (`escala.foresight`)."""
@@ -32,26 +55,33 @@ _ROUNDING_S = 2e-6  # times are kept in whole microseconds, so a mean of differe
 def check(summaries: Mapping[str, Summary], *, cut: bool = False) -> list[str]:
     """Refuse summaries (of `metrics.summarise`, by policy) that did not run the same jobs to their end.
 
-    Raises EscalaError where, for some policy, mean turnaround - mean wait differs from the mean runtime, where the numbers of jobs
-    differ, where jobs are unfinished, or where mean runtimes differ. With `cut=True` (runs that end at a time limit) the last two are
-    returned as remarks, to be printed beside the figures.
+    Raises EscalaError where, for some policy, mean turnaround - mean wait differs from the mean runtime, where the
+    numbers of jobs differ, where jobs are unfinished, or where mean runtimes differ. With `cut=True` (runs that end at
+    a time limit) the last two are returned as remarks, to be printed beside the figures.
     """
     remarks = []
     for name, summary in summaries.items():
         _identity(name, summary)
         if summary["n_unfinished"]:
-            remarks.append(f"{name}: {summary['n_unfinished']} of {summary['n_jobs']} jobs unfinished, left out of its means")
+            remarks.append(
+                f"{name}: {summary['n_unfinished']} of {summary['n_jobs']} jobs unfinished, left out of its means"
+            )
     names = list(summaries)
     for name in names[1:]:
         first, other = summaries[names[0]], summaries[name]
         if first["n_jobs"] != other["n_jobs"]:
-            raise EscalaError(f"{names[0]} ran {first['n_jobs']} jobs and {name} {other['n_jobs']}: give every policy the same workload")
+            raise EscalaError(
+                f"{names[0]} ran {first['n_jobs']} jobs and {name} {other['n_jobs']}: give every policy the same "
+                "workload"
+            )
         a, b = first["mean_runtime_s"], other["mean_runtime_s"]
         if not _same(a, b):
             ran = f"its finished jobs ran {b:.6g} s in the mean, those of {names[0]} {a:.6g} s"
             remarks.append(f"{name}: {ran}: not the same jobs")
     if remarks and not cut:
-        raise EscalaError(f"not comparable: {remarks[0]}; run to completion, or pass cut=True to have this reported instead")
+        raise EscalaError(
+            f"not comparable: {remarks[0]}; run to completion, or pass cut=True to have this reported instead"
+        )
     return remarks
 
 
@@ -59,7 +89,8 @@ def _identity(name: str, summary: Summary) -> None:
     completion, wait, runtime = (float(summary[f"mean_{m}_s"]) for m in ("turnaround", "wait", "runtime"))
     if not _same(completion - wait, runtime, scale=completion):
         raise EscalaError(
-            f"{name}: its job table is wrong: mean turnaround - mean wait = {completion - wait:.9g} s, mean runtime {runtime:.9g} s"
+            f"{name}: its job table is wrong: mean turnaround - mean wait = {completion - wait:.9g} s, mean runtime "
+            f"{runtime:.9g} s"
         )
 
 
@@ -96,7 +127,9 @@ def table(
     metrics = measured(summaries) if metrics is None else metrics
     reference = next(iter(summaries)) if reference is None else reference
     if reference not in summaries:
-        raise EscalaError(f"the reference {reference!r} is not among the policies {', '.join(summaries)}; name one of them")
+        raise EscalaError(
+            f"the reference {reference!r} is not among the policies {', '.join(summaries)}; name one of them"
+        )
     against = summaries[reference]
     rows = []
     for name, summary in summaries.items():
@@ -116,17 +149,19 @@ def table(
 
 
 def measured(summaries: Mapping[str, Summary], metrics: Sequence[str] = METRICS) -> tuple[str, ...]:
-    """Those of the metrics that every run has: energies where every platform has watts, transitions where there are any, too."""
+    """Those of the metrics that every run has: energies where every platform has watts, transitions where there are
+    any, too."""
     there = [name for name in metrics if all(name in summary for summary in summaries.values())]
     switched = "energy_j" in there or any(summary.get("transitions") for summary in summaries.values())
     return tuple(name for name in there if switched or name != "transitions")
 
 
 def ranks(values: Mapping[str, ArrayLike], *, smaller_is_better: bool = True) -> pl.DataFrame:
-    """Mean rank of each policy over episodes (1 is best, equal values share their mean rank) and the share of episodes in which it is
-    best (ties count for all).
+    """Mean rank of each policy over episodes (1 is best, equal values share their mean rank) and the share of episodes
+    in which it is best (ties count for all).
 
-    values: policy -> [episodes] (or [seeds, episodes], then averaged over seeds first). Columns policy, mean_rank, best_share; best first.
+    values: policy -> [episodes] (or [seeds, episodes], then averaged over seeds first). Columns policy, mean_rank,
+    best_share; best first.
     """
     stacked = np.stack([matrix(v, name).mean(0) for name, v in values.items()])
     signed = stacked if smaller_is_better else -stacked
@@ -134,7 +169,12 @@ def ranks(values: Mapping[str, ArrayLike], *, smaller_is_better: bool = True) ->
     equal = (signed[None, :, :] == signed[:, None, :]).sum(1)
     rank = below + (equal + 1) / 2
     best = (signed == signed.min(0)).mean(1)
-    return pl.DataFrame({"policy": list(values), "mean_rank": rank.mean(1), "best_share": best}).sort("mean_rank", maintain_order=True)
+    return pl.DataFrame({"policy": list(values), "mean_rank": rank.mean(1), "best_share": best}).sort(
+        "mean_rank", maintain_order=True
+    )
+
+
+_WITH_INTERVALS = [f"{what}{end}" for what in ("change", "difference") for end in ("", "_low", "_high")]
 
 
 def episodes(
@@ -149,32 +189,37 @@ def episodes(
 ) -> pl.DataFrame:
     """The comparison of policies over episodes, with intervals: one row per metric and policy.
 
-    results: columns policy, episode, the metrics, and seed (training seed) where policies were trained more than once; a policy without
-    seeds has one row per episode. Columns of the answer: metric, policy, knows (where the results have it),
-    mean, change / change_low / change_high (ratio of sums, fraction),
-    difference / difference_low / difference_high (in the metric's unit), better_share (episodes in which it beats the reference), mean_rank
-    (1 is best), episodes, seeds. The reference's own row has no change; a ratio is null where the reference sums to 0 or less.
+    results: columns policy, episode, the metrics, and seed (training seed) where policies were trained more than once;
+    a policy without seeds has one row per episode. Columns of the answer: metric, policy, knows (where the results have
+    it), mean, change / change_low / change_high (ratio of sums, fraction),
+    difference / difference_low / difference_high (in the metric's unit), better_share (episodes in which it beats the
+    reference), mean_rank (1 is best), episodes, seeds. The reference's own row has no change; a ratio is null where the
+    reference sums to 0 or less.
     """
     names = [metrics] if isinstance(metrics, str) else list(metrics)
+    drawn: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     rows = []
     for metric in names:
         by_policy = _episode_matrices(results, metric)
         if reference not in by_policy:
-            raise EscalaError(f"the reference {reference!r} is not among the policies {', '.join(by_policy)}; name one of them")
+            raise EscalaError(
+                f"the reference {reference!r} is not among the policies {', '.join(by_policy)}; name one of them"
+            )
         smaller = metric not in larger_is_better
         place = dict(ranks(by_policy, smaller_is_better=smaller).select("policy", "mean_rank").iter_rows())
         for name, values in by_policy.items():
-            row = _against(
-                values, by_policy[reference], own=name == reference, smaller=smaller, level=level, resamples=resamples, seed=seed
-            )
+            row = _against(values, by_policy[reference], own=name == reference, smaller=smaller, **drawn)
             rows.append({"metric": metric, "policy": name, "mean_rank": place[name], **row})
-    floats = ("mean", "change", "change_low", "change_high", "difference", "difference_low", "difference_high", "better_share", "mean_rank")
-    schema = {"metric": pl.String, "policy": pl.String, **dict.fromkeys(floats, pl.Float64), "episodes": pl.Int64, "seeds": pl.Int64}
-    found = pl.DataFrame(rows, schema=schema)
+    floats = ("mean", *_WITH_INTERVALS, "better_share", "mean_rank")
+    schema = {"metric": pl.String, "policy": pl.String} | dict.fromkeys(floats, pl.Float64)
+    found = pl.DataFrame(rows, schema={**schema, "episodes": pl.Int64, "seeds": pl.Int64})
     if KNOWS not in results.columns:
         return found
-    known = results.group_by("policy", maintain_order=True).agg(pl.col(KNOWS).max())  # texts: "" where no run knew anything
-    return found.join(known, on="policy", how="left", maintain_order="left").select("metric", "policy", KNOWS, *floats, "episodes", "seeds")
+    # texts: "" where no run knew anything
+    known = results.group_by("policy", maintain_order=True).agg(pl.col(KNOWS).max())
+    return found.join(known, on="policy", how="left", maintain_order="left").select(
+        "metric", "policy", KNOWS, *floats, "episodes", "seeds"
+    )
 
 
 def _against(
@@ -206,7 +251,8 @@ def _episode_matrices(results: pl.DataFrame, metric: str) -> dict[str, Floats]:
         complete = wide.height == n_seeds * len(order) and wide.select("seed", "episode").is_unique().all()
         if not complete:
             raise EscalaError(
-                f"{name}: {wide.height} rows for {n_seeds} seeds and {len(order)} episodes: give each pair exactly once for every policy"
+                f"{name}: {wide.height} rows for {n_seeds} seeds and {len(order)} episodes: give each pair exactly "
+                "once for every policy"
             )
         out[str(name)] = wide[metric].cast(pl.Float64).to_numpy().reshape(n_seeds, len(order))
     return out

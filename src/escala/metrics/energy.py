@@ -1,7 +1,8 @@
-"""Energy metrics: joules by node state, waste, transitions, and what a year of it costs. They read the `power` table of a Result.
+"""Energy metrics: joules by node state, waste, transitions, and what a year of it costs. They read the `power` table of
+a Result.
 
-Waste is what R3 calls so (equation 4.4): the energy of nodes that idle, switch off or switch on. R3's table 5 counts in W min, which is
-offered beside joules.
+Waste is what R3 calls so (equation 4.4): the energy of nodes that idle, switch off or switch on. R3's table 5 counts in
+W min, which is offered beside joules.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ def _by_state(power: pl.DataFrame, column: str) -> dict[str, float]:
     sums = dict(power.group_by("state").agg(pl.col(column).sum()).iter_rows())
     unknown = set(sums) - set(STATES)
     if unknown:
-        raise EscalaError(f"the power table has the unknown node state {min(unknown)!r}; the states are {', '.join(STATES)}")
+        raise EscalaError(
+            f"the power table has the unknown node state {min(unknown)!r}; the states are {', '.join(STATES)}"
+        )
     return {state: float(sums.get(state, 0.0)) for state in STATES}
 
 
 def counted(power: pl.DataFrame) -> bool:
-    """False where no energy was counted: the platform has nodes without a power profile, and the table no column `joules`."""
+    """False where no energy was counted: the platform has nodes without a power profile, and the table no column
+    `joules`."""
     return "joules" in power.columns
 
 
@@ -64,12 +68,13 @@ def transitions(power: pl.DataFrame) -> int:
 
 
 def to_one_end(days: pl.DataFrame) -> pl.DataFrame:
-    """Runs of the same days, the energy of each day counted until the last of its runs ends, with all nodes off from a run's own end on: a
-    run that takes longer for the same jobs would else count for more of what nodes draw that are off.
+    """Runs of the same days, the energy of each day counted until the last of its runs ends, with all nodes off from a
+    run's own end on: a run that takes longer for the same jobs would else count for more of what nodes draw that are
+    off.
 
-    days: columns episode (number of the day), window_s (how long energy was counted, s) and asleep_w (what the platform draws while all
-    nodes are off, W); of energy_j and off_j those that are there grow, and window_s becomes that of the last. Done twice it changes nothing
-    more.
+    days: columns episode (number of the day), window_s (how long energy was counted, s) and asleep_w (what the platform
+    draws while all nodes are off, W); of energy_j and off_j those that are there grow, and window_s becomes that of the
+    last. Done twice it changes nothing more.
     """
     require(days, "episode", "window_s", "asleep_w", name="days")
     last = pl.col("window_s").max().over("episode")
@@ -84,12 +89,18 @@ def kwh(energy_j: float) -> float:
 
 
 def per_year(energy_j: float, span_s: float, *, price_per_kwh: float, kg_co2_per_kwh: float) -> dict[str, float]:
-    """What a year costs if it goes on as in the span: `kwh_per_year`, `price_per_year` (in the currency of the price) and
-    `kg_co2_per_year`.
+    """What a year costs if it goes on as in the span: `kwh_per_year`, `price_per_year` (in the currency of the price)
+    and `kg_co2_per_year`.
 
     A straight line through one measured span: fit for orders of magnitude, not for a budget. The year has 365.25 days.
     """
     if span_s <= 0.0:
-        raise EscalaError(f"cannot extrapolate from a span of {span_s:g} s to a year; give a run that lasts longer than 0 s")
+        raise EscalaError(
+            f"cannot extrapolate from a span of {span_s:g} s to a year; give a run that lasts longer than 0 s"
+        )
     energy = kwh(energy_j) * YEAR_S / span_s
-    return {"kwh_per_year": energy, "price_per_year": energy * price_per_kwh, "kg_co2_per_year": energy * kg_co2_per_kwh}
+    return {
+        "kwh_per_year": energy,
+        "price_per_year": energy * price_per_kwh,
+        "kg_co2_per_year": energy * kg_co2_per_kwh,
+    }

@@ -1,9 +1,9 @@
 """Job metrics: what a schedule did to each job, and how that is distributed.
 
-Every function reads the `jobs` table of a Result (docs/design.md, section 3). Only jobs that ran to their end (COMPLETED or KILLED) have
-a turnaround, so only these enter means; `counts` says how many there are of every other kind, and is always printed beside them.
-"Runtime" is what ran, min(runtime, walltime). Notation: r submission, s start, f finish, p runtime, q cores, w walltime; all times in
-seconds.
+Every function reads the `jobs` table of a Result (docs/design.md, section 3). Only jobs that ran to their end
+(COMPLETED or KILLED) have a turnaround, so only these enter means; `counts` says how many there are of every other
+kind, and is always printed beside them. "Runtime" is what ran, min(runtime, walltime). Notation: r submission, s start,
+f finish, p runtime, q cores, w walltime; all times in seconds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ def require(table: pl.DataFrame, *columns: str, name: str = "jobs") -> None:
     """Raise EscalaError where a column is missing."""
     missing = [c for c in columns if c not in table.columns]
     if missing:
-        raise EscalaError(f"the {name} table lacks the column {missing[0]!r} (it has {', '.join(table.columns)}); pass a table of a Result")
+        raise EscalaError(
+            f"the {name} table lacks the column {missing[0]!r} (it has {', '.join(table.columns)}); pass a table of a "
+            "Result"
+        )
 
 
 def finished(jobs: pl.DataFrame) -> pl.DataFrame:
@@ -54,7 +57,8 @@ def wait(jobs: pl.DataFrame) -> pl.Series:
 
 
 def turnaround(jobs: pl.DataFrame) -> pl.Series:
-    """f - r of each finished job, s. Taken from the finish, not as wait + p, so that the identity between the three can be checked."""
+    """f - r of each finished job, s. Taken from the finish, not as wait + p, so that the identity between the three can
+    be checked."""
     return _measure(jobs, _TURNAROUND, "turnaround_s")
 
 
@@ -99,9 +103,11 @@ def _delay(theta: float) -> pl.Expr:
     return pl.when((_WAIT / _W).ge(theta)).then(_WAIT - theta * _W).otherwise(0.0)
 
 
-def measures(jobs: pl.DataFrame, *, bound_s: float = BOUND_S, theta: float = THETA, only: Iterable[str] | None = None) -> pl.DataFrame:
-    """All measures at once: one row per finished job, in the order of the table, with `job_id` kept where the table has it. only: these
-    measures alone, and no `job_id`."""
+def measures(
+    jobs: pl.DataFrame, *, bound_s: float = BOUND_S, theta: float = THETA, only: Iterable[str] | None = None
+) -> pl.DataFrame:
+    """All measures at once: one row per finished job, in the order of the table, with `job_id` kept where the table has
+    it. only: these measures alone, and no `job_id`."""
     told = {
         "wait_s": _WAIT,
         "turnaround_s": _TURNAROUND,
@@ -114,7 +120,9 @@ def measures(jobs: pl.DataFrame, *, bound_s: float = BOUND_S, theta: float = THE
     }
     keep = [c for c in ("job_id", "user") if c in jobs.columns and only is None]
     require(jobs, *_LOOKED_AT)
-    return finished(jobs.select(*keep, *_LOOKED_AT)).select(*keep, *(told[name].alias(name) for name in (told if only is None else only)))
+    return finished(jobs.select(*keep, *_LOOKED_AT)).select(
+        *keep, *(told[name].alias(name) for name in (told if only is None else only))
+    )
 
 
 def counts(jobs: pl.DataFrame) -> dict[str, int]:
@@ -134,7 +142,8 @@ def counts(jobs: pl.DataFrame) -> dict[str, int]:
 
 
 def makespan(jobs: pl.DataFrame) -> float:
-    """max f - min r, s: from the first submission (of a job that was not rejected) to the last finish; NaN where no job finished."""
+    """max f - min r, s: from the first submission (of a job that was not rejected) to the last finish; NaN where no job
+    finished."""
     require(jobs, "state", "submit_s", "finish_s")
     state = jobs["state"]
     first = jobs["submit_s"].filter(state != "REJECTED").min()
@@ -143,7 +152,8 @@ def makespan(jobs: pl.DataFrame) -> float:
 
 
 def distribution(values: ArrayLike | pl.Series) -> dict[str, float]:
-    """Mean, standard deviation (of the population), median, 95th percentile (linear), maximum, and n. NaN without values."""
+    """Mean, standard deviation (of the population), median, 95th percentile (linear), maximum, and n. NaN without
+    values."""
     x: NDArray[np.float64] = np.asarray(values, dtype=np.float64)
     if x.size == 0:
         return {"mean": np.nan, "sd": np.nan, "median": np.nan, "p95": np.nan, "max": np.nan, "n": 0}
@@ -159,7 +169,8 @@ def distribution(values: ArrayLike | pl.Series) -> dict[str, float]:
 
 
 def interarrival(jobs: pl.DataFrame) -> pl.Series:
-    """Seconds between each finished job's submission and the one before it (of any job, in the order of the table); null for the first."""
+    """Seconds between each finished job's submission and the one before it (of any job, in the order of the table);
+    null for the first."""
     require(jobs, "submit_s", "state")
     gaps = jobs.with_columns(interarrival_s=pl.col("submit_s").diff())
     return gaps.filter(pl.col("state").is_in(FINISHED)).get_column("interarrival_s")
@@ -178,14 +189,20 @@ def slowdown_classes(values: pl.Series, edges: Sequence[float] = (1.0, 5.0, 10.0
     return _classes(values, edges, names, side="left").alias("slowdown_class")
 
 
-def _classes(values: pl.Series, edges: Sequence[float], names: Sequence[str], *, side: Literal["left", "right"]) -> pl.Series:
-    """The interval between edges that holds each value, null for null, as an Enum; an edge is in the lower class with side "left"."""
+def _classes(
+    values: pl.Series, edges: Sequence[float], names: Sequence[str], *, side: Literal["left", "right"]
+) -> pl.Series:
+    """The interval between edges that holds each value, null for null, as an Enum; an edge is in the lower class with
+    side "left"."""
     place = np.searchsorted(np.asarray(edges), values.fill_null(0.0).to_numpy(), side=side)
-    return pl.select(pl.when(values.is_not_null()).then(pl.Series(names, dtype=pl.Enum(names)).gather(place))).to_series()
+    return pl.select(
+        pl.when(values.is_not_null()).then(pl.Series(names, dtype=pl.Enum(names)).gather(place))
+    ).to_series()
 
 
 def by_class(values: pl.Series, classes: pl.Series) -> pl.DataFrame:
-    """The distribution of the values in each class, in the order of the classes: columns class, n, share, mean, sd, median, p95, max.
+    """The distribution of the values in each class, in the order of the classes: columns class, n, share, mean, sd,
+    median, p95, max.
 
     Rows without a class are left out; shares are of all values.
     """
@@ -198,27 +215,38 @@ def by_class(values: pl.Series, classes: pl.Series) -> pl.DataFrame:
         .sort("class")
         .group_by("class", maintain_order=True)
     ]
-    schema = {"class": pl.String, "n": pl.Int64, "share": pl.Float64, **dict.fromkeys(("mean", "sd", "median", "p95", "max"), pl.Float64)}
+    schema = {
+        "class": pl.String,
+        "n": pl.Int64,
+        "share": pl.Float64,
+        **dict.fromkeys(("mean", "sd", "median", "p95", "max"), pl.Float64),
+    }
     return pl.DataFrame(rows, schema=schema)
 
 
 def boxes_by_class(values: pl.Series, classes: pl.Series, reach: float = 1.5) -> pl.DataFrame:
-    """Quartiles of the values in each class, in the order of the classes: columns class, n, low, q1, median, q3, high, beyond, mean.
+    """Quartiles of the values in each class, in the order of the classes: columns class, n, low, q1, median, q3, high,
+    beyond, mean.
 
-    low, high: least and largest value within `reach` times the distance of the quartiles (Tukey 1977); beyond: share of the class outside;
+    low, high: least and largest value within `reach` times the distance of the quartiles (Tukey 1977); beyond: share of
+    the class outside;
     mean: of the values inside. Rows without a class are left out.
     """
     if values.len() != classes.len():
         raise EscalaError(f"{values.len()} values but {classes.len()} classes; take both from the same jobs table")
     rows = []
     for (name,), part in (
-        pl.DataFrame({"value": values, "class": classes}).drop_nulls("class").sort("class").group_by("class", maintain_order=True)
+        pl.DataFrame({"value": values, "class": classes})
+        .drop_nulls("class")
+        .sort("class")
+        .group_by("class", maintain_order=True)
     ):
         column = part.get_column("value").to_numpy()
         q1, median, q3 = np.percentile(column, (25, 50, 75))
         inside = column[(column >= q1 - reach * (q3 - q1)) & (column <= q3 + reach * (q3 - q1))]
         rows.append({
-            "class": str(name), "n": len(column), "low": float(inside.min()), "q1": float(q1), "median": float(median), "q3": float(q3),
+            "class": str(name), "n": len(column), "low": float(inside.min()), "q1": float(q1), "median": float(median),
+            "q3": float(q3),
             "high": float(inside.max()), "beyond": 1.0 - len(inside) / len(column), "mean": float(inside.mean()),
         })  # fmt: skip
     names = ("low", "q1", "median", "q3", "high", "beyond", "mean")

@@ -1,7 +1,7 @@
 """Machine metrics: utilisation, loss of capacity, and step functions over time.
 
-A *step function* is a table with a column `time_s` (strictly increasing) and value columns; a row's values hold from its time to the time
-of the next row; the last row closes the function (its values hold for no time).
+A *step function* is a table with a column `time_s` (strictly increasing) and value columns; a row's values hold from
+its time to the time of the next row; the last row closes the function (its values hold for no time).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def busy_core_seconds(jobs: pl.DataFrame, start_s: float, end_s: float) -> float
 
 
 def utilisation(jobs: pl.DataFrame, cores: int, start_s: float, end_s: float) -> float:
-    """Sum q p / (makespan |R|) over the window; NaN for an empty window. With the window [first submission, last finish] this is R3's
-    utilisation.
+    """Sum q p / (makespan |R|) over the window; NaN for an empty window. With the window [first submission, last
+    finish] this is R3's utilisation.
     """
     capacity = cores * (end_s - start_s)
     return busy_core_seconds(jobs, start_s, end_s) / capacity if capacity > 0.0 else float("nan")
@@ -47,8 +47,8 @@ def steps(times: Floats, deltas: Mapping[str, NDArray[np.float64] | NDArray[np.i
 
 
 def within(function: pl.DataFrame, start_s: float, end_s: float) -> pl.DataFrame:
-    """The step function in the window only: from `start_s` with the values that it has there (0 before its first row), to a closing row at
-    `end_s`. An empty function stays empty.
+    """The step function in the window only: from `start_s` with the values that it has there (0 before its first row),
+    to a closing row at `end_s`. An empty function stays empty.
     """
     if function.is_empty():
         return function
@@ -66,19 +66,24 @@ def _in(window: Window | None, function: pl.DataFrame) -> pl.DataFrame:
 
 
 def used_cores(jobs: pl.DataFrame, window: Window | None = None) -> pl.DataFrame:
-    """Cores in use over time (`value`). window: start and end of the run, s; a run that was cut needs it, for its jobs that still run hold
-    their cores to the end of the window.
+    """Cores in use over time (`value`). window: start and end of the run, s; a run that was cut needs it, for its jobs
+    that still run hold their cores to the end of the window.
     """
     require(jobs, "start_s", "finish_s", "cores")
     begun = jobs.filter(pl.col("start_s").is_not_null())
     ended = begun.filter(pl.col("finish_s").is_not_null())
     times = np.concatenate([begun["start_s"].to_numpy(), ended["finish_s"].to_numpy()]).astype(np.float64)
-    return _in(window, steps(times, {"value": np.concatenate([begun["cores"].to_numpy(), -ended["cores"].to_numpy()]).astype(np.int64)}))
+    return _in(
+        window,
+        steps(
+            times, {"value": np.concatenate([begun["cores"].to_numpy(), -ended["cores"].to_numpy()]).astype(np.int64)}
+        ),
+    )
 
 
 def queue_length(jobs: pl.DataFrame, window: Window | None = None) -> pl.DataFrame:
-    """Jobs submitted and not started, over time (`value`). Rejected jobs never queue. window: start and end of the run, s; a run that was
-    cut needs it, for its table also holds jobs that were to be submitted after the cut.
+    """Jobs submitted and not started, over time (`value`). Rejected jobs never queue. window: start and end of the run,
+    s; a run that was cut needs it, for its table also holds jobs that were to be submitted after the cut.
     """
     require(jobs, "submit_s", "start_s", "state")
     queued = jobs.filter(pl.col("state") != "REJECTED")
@@ -93,7 +98,12 @@ def queued_cores(jobs: pl.DataFrame, window: Window | None = None) -> pl.DataFra
     queued = jobs.filter(pl.col("state") != "REJECTED")
     begun = queued.filter(pl.col("start_s").is_not_null())
     times = np.concatenate([queued["submit_s"].to_numpy(), begun["start_s"].to_numpy()]).astype(np.float64)
-    return _in(window, steps(times, {"value": np.concatenate([queued["cores"].to_numpy(), -begun["cores"].to_numpy()]).astype(np.int64)}))
+    return _in(
+        window,
+        steps(
+            times, {"value": np.concatenate([queued["cores"].to_numpy(), -begun["cores"].to_numpy()]).astype(np.int64)}
+        ),
+    )
 
 
 def nodes_by_state(nodes: pl.DataFrame) -> pl.DataFrame:
@@ -104,8 +114,9 @@ def nodes_by_state(nodes: pl.DataFrame) -> pl.DataFrame:
 def power_by_state(nodes: pl.DataFrame, power: pl.DataFrame) -> pl.DataFrame:
     """Watts drawn in each state over time: one column per state. See `mean_power_by_state` for very long tables.
 
-    A node draws its mean power in each state, joules / seconds of the power table. This is exact for every state but computing, where the
-    draw of a partly busy node varies and its mean stands for it; the integral over time is exact in all.
+    A node draws its mean power in each state, joules / seconds of the power table. This is exact for every state but
+    computing, where the draw of a partly busy node varies and its mean stands for it; the integral over time is exact
+    in all.
     """
     return _over_states(nodes, _watts(nodes, power))
 
@@ -122,11 +133,14 @@ def _watts(nodes: pl.DataFrame, power: pl.DataFrame) -> Floats:
 def mean_power_by_state(nodes: pl.DataFrame, power: pl.DataFrame, edges_s: Floats) -> pl.DataFrame:
     """The exact mean watts in each state and interval between edges: columns from_s, to_s and one per state.
 
-    The same as `binned_mean` of `power_by_state`, without the step function in between: nothing is sorted and the memory needed does not
-    grow with the table. With E(t) = sum over rows of w ((t - from)+ - (t - to)+), the energy up to t, only E at the edges is needed.
+    The same as `binned_mean` of `power_by_state`, without the step function in between: nothing is sorted and the
+    memory needed does not grow with the table. With E(t) = sum over rows of w ((t - from)+ - (t - to)+), the energy up
+    to t, only E at the edges is needed.
     """
     require(nodes, "node", "from_s", "to_s", "state", name="nodes")
-    columns: dict[str, Floats] = {"from_s": edges_s[:-1], "to_s": edges_s[1:]} | {state: np.zeros(edges_s.size - 1) for state in STATES}
+    columns: dict[str, Floats] = {"from_s": edges_s[:-1], "to_s": edges_s[1:]} | {
+        state: np.zeros(edges_s.size - 1) for state in STATES
+    }
     for begin in range(0, nodes.height, _ROWS):
         rows = nodes[begin : begin + _ROWS]
         watts = _watts(rows, power)
@@ -142,7 +156,10 @@ def _energy_since(times: Floats, watts: Floats, edges_s: Floats) -> Floats:
     """sum over rows of watts (edge - time)+ at each edge, J."""
     place = np.searchsorted(edges_s, times)
     drawn = np.bincount(place, watts, edges_s.size + 1)[:-1].cumsum()
-    return drawn * (edges_s - edges_s[0]) - np.bincount(place, watts * (times - edges_s[0]), edges_s.size + 1)[:-1].cumsum()
+    return (
+        drawn * (edges_s - edges_s[0])
+        - np.bincount(place, watts * (times - edges_s[0]), edges_s.size + 1)[:-1].cumsum()
+    )
 
 
 def _over_states(nodes: pl.DataFrame, weight: NDArray[np.int64] | Floats) -> pl.DataFrame:
@@ -158,8 +175,8 @@ def _over_states(nodes: pl.DataFrame, weight: NDArray[np.int64] | Floats) -> pl.
 def resample(function: pl.DataFrame, points: int, value: str = "value") -> pl.DataFrame:
     """At most `points` rows of a step function (columns time_s and `value`), chosen so that no extreme is lost.
 
-    Time is cut into points / 4 equal intervals; of each the first, the last, the lowest and the highest row stay (the M4 aggregation of
-    Jugel et al. 2014).
+    Time is cut into points / 4 equal intervals; of each the first, the last, the lowest and the highest row stay (the
+    M4 aggregation of Jugel et al. 2014).
     """
     if points < 4:
         raise EscalaError(f"cannot resample to {points} points; ask for at least 4")
@@ -177,8 +194,8 @@ def resample(function: pl.DataFrame, points: int, value: str = "value") -> pl.Da
 
 
 def binned_mean(function: pl.DataFrame, edges_s: Floats) -> pl.DataFrame:
-    """The exact mean over time of every value column in each interval between edges: columns from_s, to_s and the values. 0 outside the
-    function.
+    """The exact mean over time of every value column in each interval between edges: columns from_s, to_s and the
+    values. 0 outside the function.
     """
     time = function["time_s"].to_numpy()
     columns: dict[str, Floats] = {"from_s": edges_s[:-1], "to_s": edges_s[1:]}
@@ -194,7 +211,8 @@ def binned_mean(function: pl.DataFrame, edges_s: Floats) -> pl.DataFrame:
 
 
 def loss_of_capacity(jobs: pl.DataFrame, cores: int, start_s: float, end_s: float) -> float:
-    """The share of the window's core seconds that were free while a job waited (Zhang et al. 2003); NaN for an empty window."""
+    """The share of the window's core seconds that were free while a job waited (Zhang et al. 2003); NaN for an empty
+    window."""
     capacity = cores * (end_s - start_s)
     if capacity <= 0.0:
         return float("nan")

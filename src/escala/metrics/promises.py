@@ -18,9 +18,10 @@ STILL = np.iinfo(np.int64).max  # the finish of a job that still runs
 
 @dataclass(frozen=True)
 class Promises:
-    """What `promises` found. blocked: jobs that were the oldest waiting and did not start at once; late: those that started after their
-    promise; worst_s: the largest lateness, seconds (0 without one); jobs: one row for each blocked job, in the order in which they were
-    blocked: job_id, since_s (when it became the oldest), promised_s, start_s, late_s."""
+    """What `promises` found. blocked: jobs that were the oldest waiting and did not start at once; late: those that
+    started after their promise; worst_s: the largest lateness, seconds (0 without one); jobs: one row for each blocked
+    job, in the order in which they were blocked: job_id, since_s (when it became the oldest), promised_s, start_s,
+    late_s."""
 
     blocked: int
     late: int
@@ -28,17 +29,21 @@ class Promises:
     jobs: pl.DataFrame
 
 
-def promises(jobs: pl.DataFrame, cores: int, *, ends: Literal["walltime", "runtime"] = "walltime", margin_s: float = 0.0) -> Promises:
+def promises(
+    jobs: pl.DataFrame, cores: int, *, ends: Literal["walltime", "runtime"] = "walltime", margin_s: float = 0.0
+) -> Promises:
     """Promised and true starts of the jobs that were the oldest waiting and could not start at once.
 
-    When all earlier jobs (by submission, then by the order of the table) have started, a job is the oldest that waits. Its promise is the
-    earliest time at which the jobs that run then leave it room by their planned ends; later jobs started at that same instant do not
-    count, as they are what the promise is to hold against. EASY (Lifka 1995; Mu'alem and Feitelson 2001) lets others pass only where the
-    promise holds, so none of its jobs is late; FCFS without backfilling keeps it too.
+    When all earlier jobs (by submission, then by the order of the table) have started, a job is the oldest that waits.
+    Its promise is the earliest time at which the jobs that run then leave it room by their planned ends; later jobs
+    started at that same instant do not count, as they are what the promise is to hold against. EASY (Lifka 1995;
+    Mu'alem and Feitelson 2001) lets others pass only where the promise holds, so none of its jobs is late; FCFS without
+    backfilling keeps it too.
 
-    jobs: the table of a Result. cores: of the whole machine; jobs may take them on any nodes, so the test is meaningless for single-node
-    jobs, for other orders of the queue, and for nodes that are off or switching. ends: a planned end is the start + the walltime, or + the
-    run time (what the scheduler knows: `estimate="runtime"`), + margin_s (`plan_margin_s`). Jobs that never started are left out.
+    jobs: the table of a Result. cores: of the whole machine; jobs may take them on any nodes, so the test is
+    meaningless for single-node jobs, for other orders of the queue, and for nodes that are off or switching. ends: a
+    planned end is the start + the walltime, or + the run time (what the scheduler knows: `estimate="runtime"`), +
+    margin_s (`plan_margin_s`). Jobs that never started are left out.
     EscalaError: columns missing, a job larger than the machine.
     """
     require(jobs, "job_id", "state", "submit_s", "start_s", "finish_s", "runtime_s", "walltime_s", "cores")
@@ -49,11 +54,14 @@ def promises(jobs: pl.DataFrame, cores: int, *, ends: Literal["walltime", "runti
     if asked.size and asked.max() > cores:
         raise EscalaError(f"a job of {asked.max()} cores on a machine of {cores}: give the cores of the whole machine")
     never = waited.get_column("start_s").is_null().to_numpy()
-    heads = int(never.argmax()) if never.any() else len(never)  # behind one that never started nothing becomes the oldest
+    # behind one that never started nothing becomes the oldest
+    heads = int(never.argmax()) if never.any() else len(never)
     start = np.where(never, STILL, _micro(waited, "start_s"))
     finish = np.where(waited.get_column("finish_s").is_null().to_numpy(), STILL, _micro(waited, "finish_s"))
     planned = start + np.where(never, 0, _micro(waited, f"{ends}_s") + round(margin_s * 1e6))
-    since = np.maximum(_micro(waited, "submit_s"), np.maximum.accumulate(np.concatenate([[0], start[:-1]]) if start.size else start))
+    since = np.maximum(
+        _micro(waited, "submit_s"), np.maximum.accumulate(np.concatenate([[0], start[:-1]]) if start.size else start)
+    )
     blocked = np.flatnonzero(start[:heads] > since[:heads])
     promised = _promised(blocked, since, start, finish, planned, asked, cores)
     late = np.maximum(start[blocked] - promised, 0)
@@ -74,8 +82,11 @@ def _micro(table: pl.DataFrame, column: str) -> Micro:
     return np.rint(table.get_column(column).fill_null(0.0).to_numpy() * 1e6).astype(np.int64)
 
 
-def _promised(blocked: Micro, since: Micro, start: Micro, finish: Micro, planned: Micro, asked: Micro, cores: int) -> Micro:
-    """The promise of each blocked job, us. They became the oldest one after another: one sweep keeps the running jobs."""
+def _promised(
+    blocked: Micro, since: Micro, start: Micro, finish: Micro, planned: Micro, asked: Micro, cores: int
+) -> Micro:
+    """The promise of each blocked job, us. They became the oldest one after another: one sweep keeps the running
+    jobs."""
     found = np.zeros(len(blocked), np.int64)
     order = np.argsort(start, kind="stable")
     starts = start[order]

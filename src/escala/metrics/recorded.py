@@ -1,8 +1,9 @@
 """The waits that a log itself recorded beside those of its replay, over the same jobs: is the replay like the machine?
 
-A replay knows nothing of partitions, priorities, limits, reservations and failures. Where the log's own waits are at hand they show what
-that costs. A replay *does not resemble* its log where the two mean waits differ by more than a factor of `FACTOR` and by more than
-`LEAST_S`: a rule of thumb that lets other policies of the same kind pass, and stops a replay in which nobody waits.
+A replay knows nothing of partitions, priorities, limits, reservations and failures. Where the log's own waits are at
+hand they show what that costs. A replay *does not resemble* its log where the two mean waits differ by more than a
+factor of `FACTOR` and by more than `LEAST_S`: a rule of thumb that lets other policies of the same kind pass, and stops
+a replay in which nobody waits.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ def resembles(recorded_s: float, replayed_s: float) -> bool:
 def recorded_waits(jobs: pl.DataFrame) -> dict[str, Any] | None:
     """Both waits over the finished jobs whose wait the log recorded, s; None where there is none.
 
-    jobs (how many they are), of (finished jobs), mean_recorded_s, median_recorded_s, mean_replayed_s, median_replayed_s, resembles (the
-    rule of this module), and queues: the same but `of` and `resembles` for each queue, the queue with the most jobs first; none where the
-    log names fewer than two. As plain numbers, for JSON.
+    jobs (how many they are), of (finished jobs), mean_recorded_s, median_recorded_s, mean_replayed_s,
+    median_replayed_s, resembles (the rule of this module), and queues: the same but `of` and `resembles` for each
+    queue, the queue with the most jobs first; none where the log names fewer than two. As plain numbers, for JSON.
     """
     if RECORDED not in jobs.columns:
         return None
@@ -66,7 +67,8 @@ def means_beside(parts: Iterable[pl.DataFrame]) -> dict[str, Any] | None:
 
 
 def waits_beside(recorded_s: pl.Series, replayed_s: pl.Series) -> dict[str, Any] | None:
-    """`recorded_waits` of jobs that all ended, by their two waits, without queues. recorded_s: null where the log tells none."""
+    """`recorded_waits` of jobs that all ended, by their two waits, without queues. recorded_s: null where the log tells
+    none."""
     jobs = pl.DataFrame({RECORDED: recorded_s.cast(pl.Float64), REPLAYED: replayed_s})
     return recorded_waits(jobs.with_columns(state=pl.lit(FINISHED[0]), queue=pl.lit(None, pl.String)))
 

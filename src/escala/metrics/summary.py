@@ -9,7 +9,16 @@ import polars as pl
 from escala.metrics import energy, machine
 from escala.metrics import jobs as job_metrics
 
-_DISTRIBUTIONS = ("wait_s", "turnaround_s", "runtime_s", "slowdown", "bounded_slowdown", "pp_slowdown", "stretch", "delay_s")
+_DISTRIBUTIONS = (
+    "wait_s",
+    "turnaround_s",
+    "runtime_s",
+    "slowdown",
+    "bounded_slowdown",
+    "pp_slowdown",
+    "stretch",
+    "delay_s",
+)
 _STATISTICS = ("mean", "sd", "median", "p95", "max")
 
 
@@ -27,16 +36,20 @@ def summarise(
 ) -> dict[str, float | int]:
     """All metrics of one run.
 
-    jobs, power: tables of a Result. nodes, cores: the platform's totals. [start_s, end_s]: the window in which energy was measured, s
-    (first submission to last finish, or the limits of a cut run). `bound_s`: floor of the bounded slowdown. `theta`: threshold of the
-    delay.
+    jobs, power: tables of a Result. nodes, cores: the platform's totals. [start_s, end_s]: the window in which energy
+    was measured, s (first submission to last finish, or the limits of a cut run). `bound_s`: floor of the bounded
+    slowdown. `theta`: threshold of the delay.
 
-    Means are over the jobs that ran to their end; the counts (n_...) say what they leave out. What has no value (a mean over no job) is
-    NaN. Without watts (`energy.counted`) there is no energy among them. only: metrics that are wanted, for one who makes thousands of
-    runs: of those that take long, others are left out.
+    Means are over the jobs that ran to their end; the counts (n_...) say what they leave out. What has no value (a mean
+    over no job) is NaN. Without watts (`energy.counted`) there is no energy among them. only: metrics that are wanted,
+    for one who makes thousands of runs: of those that take long, others are left out.
     """
     out: dict[str, float | int] = dict(job_metrics.counts(jobs))
-    wanted = [name for name in _DISTRIBUTIONS if only is None or any(f"{statistic}_{name}" in only for statistic in _STATISTICS)]
+    wanted = [
+        name
+        for name in _DISTRIBUTIONS
+        if only is None or any(f"{statistic}_{name}" in only for statistic in _STATISTICS)
+    ]
     measured = job_metrics.measures(jobs, bound_s=bound_s, theta=theta, only=wanted)
     for name in wanted:
         values = job_metrics.distribution(measured.get_column(name))

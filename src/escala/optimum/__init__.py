@@ -1,8 +1,10 @@
-"""Clairvoyant optimum: proved lower bounds, good schedules and proofs of optimality for rigid jobs on a pool of capacities.
+"""Clairvoyant optimum: proved lower bounds, good schedules and proofs of optimality for rigid jobs on a pool of
+capacities.
 
-`bound(Instance(release, length, demand, capacity, objective))` gives a `Bound`: a limit for every policy, clairvoyant or not, and no
-target. Plain integer arrays in, so that it knows neither workloads nor platforms. `energy_bound(PowerInstance(...))` is the like for wasted
-energy; `on_machines` and `pool` are for several machines, each job wholly on one.
+`bound(Instance(release, length, demand, capacity, objective))` gives a `Bound`: a limit for every policy, clairvoyant
+or not, and no target. Plain integer arrays in, so that it knows neither workloads nor platforms.
+`energy_bound(PowerInstance(...))` is the like for wasted energy; `on_machines` and `pool` are for several machines,
+each job wholly on one.
 """
 
 from __future__ import annotations

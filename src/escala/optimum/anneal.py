@@ -1,9 +1,10 @@
 """Simulated annealing over permutations: what serial schedule generation makes of an order, and better orders.
 
-Moves: swap two positions, or take one job out and put it in elsewhere. After a move only the positions from the first change on are
-generated anew: the profile in front of every position is kept. The random number of the Metropolis test is drawn first, so that an order is
-given up as soon as its partial cost passes what would be accepted. Behind the last change, the first position in front of which the profile
-is that of the accepted order ends the work: from there on everything starts as it did. Every second step on slotted lists ends so.
+Moves: swap two positions, or take one job out and put it in elsewhere. After a move only the positions from the first
+change on are generated anew: the profile in front of every position is kept. The random number of the Metropolis test
+is drawn first, so that an order is given up as soon as its partial cost passes what would be accepted. Behind the last
+change, the first position in front of which the profile is that of the accepted order ends the work: from there on
+everything starts as it did. Every second step on slotted lists ends so.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def room_for(jobs: int, segments: int) -> Room:
 
 @inlined
 def draw(state: Words) -> float:
-    """Next uniform in [0, 1) of xorshift64* (Vigna 2016); `state` is (1,) uint64, not 0. Own generator: Numba's is a global one."""
+    """Next uniform in [0, 1) of xorshift64* (Vigna 2016); `state` is (1,) uint64, not 0. Own generator: Numba's is a
+    global one."""
     x = state[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
@@ -70,7 +72,8 @@ def draw(state: Words) -> float:
 
 @inlined
 def move(order: Ints, trial: Ints, state: Words) -> tuple[int, int]:
-    """Copy `order` to `trial` with one random swap or insertion; returns the first and the last position that may differ."""
+    """Copy `order` to `trial` with one random swap or insertion; returns the first and the last position that may
+    differ."""
     n = order.size
     a, b = int(draw(state) * n), int(draw(state) * (n - 1))
     if b >= a:
@@ -96,7 +99,12 @@ def move(order: Ints, trial: Ints, state: Words) -> tuple[int, int]:
 def same(times: Ints, free: Ints, size: int, row: int, other_size: int, other: int) -> bool:
     """Whether two rows hold the same profile."""
     seg = 0
-    while size == other_size and seg < size and times[row, seg] == times[other, seg] and free[row, seg] == free[other, seg]:
+    while (
+        size == other_size
+        and seg < size
+        and times[row, seg] == times[other, seg]
+        and free[row, seg] == free[other, seg]
+    ):
         seg += 1
     return seg == size == other_size
 
@@ -105,7 +113,8 @@ def same(times: Ints, free: Ints, size: int, row: int, other_size: int, other: i
 def _begin(order: Ints, profile: Profile, size: int, end_of_others: int, room: Room) -> None:
     """The room, before the first order is tried: nobody is placed yet."""
     for k in range(order.size + 1):
-        room.row[k] = 2 * k  # row[k]: where the state in front of position k of the accepted order is kept; row[k] ^ 1 is free
+        # row[k]: where the state in front of position k of the accepted order is kept; row[k] ^ 1 is free
+        room.row[k] = 2 * k
     for k in range(order.size):
         room.trial[k] = room.best[k] = order[k]
     room.partial[0] = 0.0
@@ -123,22 +132,36 @@ def _note(order: Ints, best_starts: Ints, room: Room) -> None:
 
 
 @lean
-def anneal(
-    order: Ints, release: Ints, length: Ints, words: Ints, guards: int, ready: Ints, weight: Floats, span_weight: float, end_of_others: int,
-    profile: Profile, size: int, hot: float, cold: float, steps: int, state: Words, best_starts: Ints, room: Room,
-) -> float:  # fmt: skip
-    """`steps` steps of annealing of the n jobs in `order` (changed to the best order) from temperature `hot` down to `cold`; returns the
-    best cost.
+def _accept(order: Ints, first: int, at: int, room: Room) -> None:
+    """The trial is the order; its snapshots behind the jobs from `first` to `at` are the ones that count."""
+    for position in range(first, at):
+        room.row[position + 1] ^= 1
+    _give(room.trial, order)
 
-    cost = sum of weight * max(0, start - ready) + span_weight * max end. profile, size: the profile that other jobs leave. best_starts:
-    written at the rows of `order`. With a span_weight the best order is the one that ends first, and of those the cheapest.
+
+@lean
+def _give(found: Ints, order: Ints) -> None:
+    for k in range(order.size):
+        order[k] = found[k]
+
+
+@lean
+def anneal(
+    order: Ints, release: Ints, length: Ints, words: Ints, guards: int, ready: Ints, weight: Floats, span_weight: float,
+    end_of_others: int, profile: Profile, size: int, hot: float, cold: float, steps: int, state: Words,
+    best_starts: Ints, room: Room,
+) -> float:  # fmt: skip
+    """`steps` steps of annealing of the n jobs in `order` (changed to the best) from `hot` to `cold`; the best cost.
+
+    cost = sum of weight * max(0, start - ready) + span_weight * max end. profile, size: the profile that other jobs
+    leave. best_starts: written at the rows of `order`. With a span_weight the best order is the one that ends first,
+    and of those the cheapest.
     """
     n = order.size
     snap_times, snap_free, trial, best = room.times, room.free, room.trial, room.best
     sizes, starts, span, partial, row = room.sizes, room.starts, room.span, room.partial, room.row
     _begin(order, profile, size, end_of_others, room)
-    current, best_cost, temperature = np.inf, np.inf, hot
-    best_end = np.int64(1) << 62
+    current, best_cost, temperature, best_end = np.inf, np.inf, hot, np.int64(1) << 62
     cooling = (cold / hot) ** (1.0 / max(1, steps - 1))
     for step in range(steps + 1 if n > 1 else 1):
         first, last = move(order, trial, state) if step > 0 else (0, n)
@@ -146,7 +169,9 @@ def anneal(
         here, at, total, meets = row[first], first, 0.0, False
         while at < n:
             there, job = row[at + 1] ^ 1, trial[at]
-            start, seg = earliest(snap_times[here], snap_free[here], sizes[here], guards, release[job], length[job], words[job])
+            start, seg = earliest(
+                snap_times[here], snap_free[here], sizes[here], guards, release[job], length[job], words[job]
+            )
             end = start + length[job]
             starts[there] = start
             partial[there] = partial[here] + weight[job] * max(0, start - ready[job])
@@ -155,10 +180,12 @@ def anneal(
             if total > limit:
                 break
             sizes[there] = occupy(
-                snap_times[here], snap_free[here], sizes[here], start, seg, end, words[job], snap_times[there], snap_free[there]
-            )
+                snap_times[here], snap_free[here], sizes[here], start, seg, end, words[job],
+                snap_times[there], snap_free[there],
+            )  # fmt: skip
             here, at = there, at + 1
-            if at > last and same(snap_times, snap_free, sizes[here], here, sizes[row[at]], row[at]) and span[here] == span[row[at]]:
+            joins = at > last and span[here] == span[row[at]]
+            if joins and same(snap_times, snap_free, sizes[here], here, sizes[row[at]], row[at]):
                 meets = True
                 break
         temperature *= cooling
@@ -171,15 +198,11 @@ def anneal(
                 partial[row[k]] += shift
         elif at < n:
             continue
-        for position in range(first, at):
-            row[position + 1] ^= 1
-        for k in range(n):
-            order[k] = trial[k]
+        _accept(order, first, at, room)
         current = total
         end = span[row[n]] if span_weight > 0.0 else best_end
         if end < best_end or (end == best_end and current < best_cost):
             best_cost, best_end = current, end
             _note(order, best_starts, room)
-    for k in range(n):
-        order[k] = best[k]
+    _give(best, order)
     return best_cost

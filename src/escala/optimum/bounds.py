@@ -33,11 +33,14 @@ def status_of(lower: float | None, found: float | None) -> Status:
 
 
 def within(lower: float | None, found: float | None, prover: str) -> float | None:
-    """The bound, no higher than a checked schedule's value where it is within the solver's tolerance of that; AssertionError beyond."""
+    """The bound, no higher than a checked schedule's value where it is within the solver's tolerance of that;
+    AssertionError beyond."""
     if lower is None or found is None or lower <= found:
         return lower
     if lower - found > CLOSED * abs(found):
-        raise AssertionError(f"bound {lower} by {prover} above a checked schedule of {found}: a defect in Escala or the solver")
+        raise AssertionError(
+            f"bound {lower} by {prover} above a checked schedule of {found}: a defect in Escala or the solver"
+        )
     return found
 
 
@@ -49,7 +52,8 @@ def down(value: Fraction) -> float:
 
 @dataclass(frozen=True)
 class Step:
-    """One step done: its name, seconds, iterations, and the bound and best value after it (None: none yet), in the objective's unit."""
+    """One step done: its name, seconds, iterations, and the bound and best value after it (None: none yet), in the
+    objective's unit."""
 
     name: str
     seconds: float
@@ -65,10 +69,11 @@ Progress = Callable[[Step], None]
 class Bound:
     """What is known of the optimum of one instance; never more than was proved.
 
-    status: `optimal` (found <= lower within 1e-6 relative), `interval` (both ends), `bound-only` or `found-only`. lower, found: in the
-    objective's unit (slowdowns: plain; wait and makespan: ticks). starts: the found schedule, checked independently. prover: who proved
-    `lower`. unit: times were rounded to so many ticks for the proof, in its favour (1: they were not). cut: a time limit cut a step short,
-    so the figures depend on the machine; interrupted: Ctrl-C did.
+    status: `optimal` (found <= lower within 1e-6 relative), `interval` (both ends), `bound-only` or `found-only`.
+    lower, found: in the objective's unit (slowdowns: plain; wait and makespan: ticks). starts: the found schedule,
+    checked independently. prover: who proved `lower`. unit: times were rounded to so many ticks for the proof, in its
+    favour (1: they were not). cut: a time limit cut a step short, so the figures depend on the machine; interrupted:
+    Ctrl-C did.
     """
 
     status: Status

@@ -1,14 +1,16 @@
 """Instances with more ticks than the proofs can count (2^40), in ticks `unit` times as long.
 
-`below`: releases and lengths are rounded down, what costs is rounded up. With s' = floor(s / unit) every schedule s of the fine instance
-becomes one of the coarse instance that costs no more, so that a bound of the coarse one is proved for the fine one:
+`below`: releases and lengths are rounded down, what costs is rounded up. With s' = floor(s / unit) every schedule s of
+the fine instance becomes one of the coarse instance that costs no more, so that a bound of the coarse one is proved for
+the fine one:
 
-- Capacity: if the coarse job covers tick k, that is floor(s / unit) <= k < floor(s / unit) + floor(length / unit), the fine one runs in the
-  last fine tick of k, for s < (k + 1) unit <= s + length. So all jobs that meet in a coarse tick meet in a fine one.
+- Capacity: if the coarse job covers tick k, that is floor(s / unit) <= k < floor(s / unit) + floor(length / unit), the
+  fine one runs in the last fine tick of k, for s < (k + 1) unit <= s + length. So all jobs that meet in a coarse tick
+  meet in a fine one.
 - Cost: max(0, s' - ceil(ready / unit)) / ceil(divisor / unit) <= max(0, s - ready) / divisor.
 
-A job shorter than a coarse tick takes no capacity. `above`: releases and lengths rounded up, so every schedule, times `unit`, is one of the
-fine instance.
+A job shorter than a coarse tick takes no capacity. `above`: releases and lengths rounded up, so every schedule, times
+`unit`, is one of the fine instance.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ EXACT_TICKS = 1 << 20  # solvers want few ticks: of more, weights do not fit CP-
 
 
 def unit_for(instance: Instance, most: int | None = None) -> int:
-    """Ticks in a coarse tick: the least power of ten that leaves fewer than `most` (what the proofs can count); 1 where there is nothing to
-    round."""
+    """Ticks in a coarse tick: the least power of ten that leaves fewer than `most` (what the proofs can count); 1 where
+    there is nothing to round."""
     unit, most = 1, MAX_TICK if most is None else most
     while (instance.horizon - int(instance.release.min())) // unit + 2 * instance.jobs + 2 >= most and unit < MAX_TICK:
         unit *= 10
@@ -38,15 +40,19 @@ def unit_for(instance: Instance, most: int | None = None) -> int:
 
 
 def below(instance: Instance, unit: int) -> Instance:
-    """The coarse instance of which no schedule costs more than the fine one that it stands for; its first release is 0."""
+    """The coarse instance of which no schedule costs more than the fine one that it stands for; its first release is
+    0."""
     origin = int(instance.release.min())
     length = instance.length // unit
     none = length == 0
     release = (instance.release - origin) // unit
     if not instance.summed:
-        release = np.where(none, np.maximum(0, release - 1), release)  # a job of no length ends where it starts, and here it has one tick
+        # a job of no length ends where it starts, and here it has one tick
+        release = np.where(none, np.maximum(0, release - 1), release)
     demand = np.where(none[:, None], 0, instance.demand)
-    coarse = Instance(release, np.maximum(1, length), demand, instance.capacity, instance.objective, max(1, instance.pi // unit))
+    coarse = Instance(
+        release, np.maximum(1, length), demand, instance.capacity, instance.objective, max(1, instance.pi // unit)
+    )
     object.__setattr__(coarse, "ready", -((origin - instance.ready) // unit))
     if instance.objective.endswith("slowdown"):
         object.__setattr__(coarse, "divisor", -(-instance.divisor // unit))
@@ -75,14 +81,21 @@ def in_order(instance: Instance, order: Ints) -> Ints:
 
 
 class Rounded:
-    """The bound of an instance of too many ticks: proved of the coarse instance below it; schedules by the one above, in fine ticks.
+    """The bound of an instance of too many ticks: proved of the coarse instance below it; schedules by the one above,
+    in fine ticks.
 
-    bound: `escala.optimum.bound`, which does the work on coarse instances. First proofs, then the search, then the proofs again with the
-    better schedule to aim at; each but the last takes at most half of the time that is left.
+    bound: `escala.optimum.bound`, which does the work on coarse instances. First proofs, then the search, then the
+    proofs again with the better schedule to aim at; each but the last takes at most half of the time that is left.
     """
 
     def __init__(
-        self, instance: Instance, unit: int, bound: Callable[..., Bound], limit_s: float, seed: int, progress: Progress | None
+        self,
+        instance: Instance,
+        unit: int,
+        bound: Callable[..., Bound],
+        limit_s: float,
+        seed: int,
+        progress: Progress | None,
     ) -> None:
         self.instance, self.bound = instance, bound
         self.least = self.unit = unit  # of the proofs; of the best of them
@@ -106,8 +119,10 @@ class Rounded:
         found = None if self.starts is None else self.instance.value(self.starts)
         lower = within(self.lower, found, self.prover)
         return Bound(
-            status_of(lower, found), self.instance.objective, self.instance.jobs, lower, found, self.starts, self.prover, RELAXATIONS,
-            tuple(self.done), time.monotonic() - self.begin, self.seed, self.limit_s, self.cut, self.interrupted, self.unit,
+            status_of(lower, found), self.instance.objective, self.instance.jobs, lower, found, self.starts,
+            self.prover, RELAXATIONS,
+            tuple(self.done), time.monotonic() - self.begin, self.seed, self.limit_s, self.cut, self.interrupted,
+            self.unit,
         )  # fmt: skip
 
     def _steps(self, proofs: list[str], searches: bool, exact: bool) -> None:
@@ -144,7 +159,9 @@ class Rounded:
         self._note(part, unit)
 
     def _search(self) -> None:
-        part = self.bound(above(self.instance, self.least), limit_s=max(1e-3, self._left() / 2), seed=self.seed, steps=("search",))
+        part = self.bound(
+            above(self.instance, self.least), limit_s=max(1e-3, self._left() / 2), seed=self.seed, steps=("search",)
+        )
         if part.starts is not None:
             found = in_order(self.instance, np.argsort(part.starts, kind="stable"))
             check_schedule(self.instance, found)

@@ -1,10 +1,12 @@
-"""Conflicts: what the capacities imply beyond themselves, written as further resource kinds, so that whatever prices kinds prices these.
+"""Conflicts: what the capacities imply beyond themselves, written as further resource kinds, so that whatever prices
+kinds prices these.
 
-Of a set of jobs of which no two can run at one time, at most one runs at any tick: a clique of the conflict graph (Atamturk, Nemhauser and
-Savelsbergh 2000). The capacity alone allows half of a job as wide as the machine beside a whole narrow one, and a Lagrangian or linear
-relaxation makes use of that. The sets here are one for each narrow job: itself and the wide ones (more than half of a capacity) that do not
-fit beside it; and the wide ones alone where some are narrower than the machine. On lists of which half the jobs take the whole machine this
-closes half of the gap (docs/performance.md).
+Of a set of jobs of which no two can run at one time, at most one runs at any tick: a clique of the conflict graph
+(Atamturk, Nemhauser and Savelsbergh 2000). The capacity alone allows half of a job as wide as the machine beside a
+whole narrow one, and a Lagrangian or linear relaxation makes use of that. The sets here are one for each narrow job:
+itself and the wide ones (more than half of a capacity) that do not fit beside it; and the wide ones alone where some
+are narrower than the machine. On lists of which half the jobs take the whole machine this closes half of the gap
+(docs/performance.md).
 """
 
 from __future__ import annotations
@@ -16,14 +18,16 @@ import numpy as np
 
 from escala.optimum.instance import Instance, Ints
 
-MAX_WORK = 4_000_000  # about what a step may cost: (kinds + non-zero demands of jobs that demand the same) x cells + what the jobs use
+# about what a step may cost: (kinds + non-zero demands of jobs that demand the same) x cells + what the jobs use
+MAX_WORK = 4_000_000
 
 
 def sharpened(instance: Instance, cells: int) -> Instance:
-    """The instance with its conflicts as further kinds, behind its own; itself where there are none, or too many for so many cells.
+    """The instance with its conflicts as further kinds, behind its own; itself where there are none, or too many for so
+    many cells.
 
-    Every schedule of the instance is one of the result, at the same cost, and the other way round. A conflict takes as many units as half
-    of the capacity that it comes from: prices of both kinds then move at about the same pace.
+    Every schedule of the instance is one of the result, at the same cost, and the other way round. A conflict takes as
+    many units as half of the capacity that it comes from: prices of both kinds then move at about the same pace.
     """
     sets: list[Ints] = []
     units: list[int] = []

@@ -1,9 +1,9 @@
-"""How little energy must be wasted: a lower bound on idle and switching energy of a day on a cluster, for every scheduler and shutdown
-policy.
+"""How little energy must be wasted: a lower bound on idle and switching energy of a day on a cluster, for every
+scheduler and shutdown policy.
 
-Waste is R3's: idle energy + energy of switching off + energy of switching on (eq. 4.4), from the first submission to the makespan. The
-model: n(t) nodes are on, D(t) of them busy, D(t) <= n(t) <= N; an idle node costs idle watts, a node switched on or off its joules at once.
-Each job starts in [release, latest].
+Waste is R3's: idle energy + energy of switching off + energy of switching on (eq. 4.4), from the first submission to
+the makespan. The model: n(t) nodes are on, D(t) of them busy, D(t) <= n(t) <= N; an idle node costs idle watts, a node
+switched on or off its joules at once. Each job starts in [release, latest].
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ ROUNDS = 10_000
 
 @dataclass(frozen=True)
 class EnergyBound:
-    """A proved lower bound of the waste in joules, who proved it, its relaxations; iterations and seconds spent; whether cut short or
-    interrupted.
+    """A proved lower bound of the waste in joules, who proved it, its relaxations; iterations and seconds spent;
+    whether cut short or interrupted.
     """
 
     lower_j: float
@@ -43,15 +43,22 @@ class EnergyBound:
 
 
 def energy_bound(
-    instance: PowerInstance, *, exact: bool = False, limit_s: float = 60.0, rounds: int = ROUNDS, max_cells: int = 1 << 12
+    instance: PowerInstance,
+    *,
+    exact: bool = False,
+    limit_s: float = 60.0,
+    rounds: int = ROUNDS,
+    max_cells: int = 1 << 12,
 ) -> EnergyBound:
-    """Lagrangian bound, then with `exact` a mixed-integer programme (extra `optimum`) for what is left of `limit_s` seconds.
+    """Lagrangian bound, then with `exact` a mixed-integer programme (extra `optimum`) for what is left of `limit_s`
+    seconds.
 
-    D(t) <= n(t) gets prices u(t) >= 0 per node and tick. Jobs then take their cheapest starts, and each node its cheapest life (a path on |
-    off through the cells), whatever the others do. Any prices give a valid bound; they are improved by subgradient steps and evaluated in
-    integers. At least as many nodes must be switched on as the widest job, or the jobs that must overlap, need. Without `exact` the outcome
-    does not depend on the machine unless the limit cut it short. Ctrl-C keeps what was proved. If no schedule keeps all latest starts, any
-    number is a bound, and this says nothing.
+    D(t) <= n(t) gets prices u(t) >= 0 per node and tick. Jobs then take their cheapest starts, and each node its
+    cheapest life (a path on | off through the cells), whatever the others do. Any prices give a valid bound; they are
+    improved by subgradient steps and evaluated in integers. At least as many nodes must be switched on as the widest
+    job, or the jobs that must overlap, need. Without `exact` the outcome does not depend on the machine unless the
+    limit cut it short. Ctrl-C keeps what was proved. If no schedule keeps all latest starts, any number is a bound, and
+    this says nothing.
     """
     begin = time.monotonic()
     problem = NodeDual(instance, max_cells)
@@ -65,7 +72,10 @@ def energy_bound(
             target *= 2
     except KeyboardInterrupt:
         interrupted = True
-    lower, name = max((problem.proof(), "Lagrangian of the busy nodes, exact integers"), (problem.peak(), "nodes that must be on at once"))
+    lower, name = max(
+        (problem.proof(), "Lagrangian of the busy nodes, exact integers"),
+        (problem.peak(), "nodes that must be on at once"),
+    )
     value = float(lower)
     if Fraction(value) > lower:
         value = math.nextafter(value, -math.inf)

@@ -1,8 +1,8 @@
-"""Proof of optimality by solvers (extra `optimum`): HiGHS on the thinned time-indexed model, CP-SAT for few jobs, fine ticks and the
-makespan.
+"""Proof of optimality by solvers (extra `optimum`): HiGHS on the thinned time-indexed model, CP-SAT for few jobs, fine
+ticks and the makespan.
 
-Each solver runs in a process of its own (`prover.py`) on one thread and reports every bound it proves, so that a limit or Ctrl-C keeps what
-was proved.
+Each solver runs in a process of its own (`prover.py`) on one thread and reports every bound it proves, so that a limit
+or Ctrl-C keeps what was proved.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ CP_FIRST_S = 10.0
 
 
 class Exact(NamedTuple):
-    """What the solvers proved: lower bound of the summed cost or of the makespan (-inf: nothing), a better schedule (n,) or None, who
-    proved it, and whether Ctrl-C ended it."""
+    """What the solvers proved: lower bound of the summed cost or of the makespan (-inf: nothing), a better schedule
+    (n,) or None, who proved it, and whether Ctrl-C ended it."""
 
     lower: float
     starts: Ints | None
@@ -51,10 +51,15 @@ def check_exact(instance: Instance) -> None:
 
 
 def exact(
-    instance: Instance, parts: Parts | None, starts: Ints, lower: float, limit_s: float, report: Report = lambda bound: None
+    instance: Instance,
+    parts: Parts | None,
+    starts: Ints,
+    lower: float,
+    limit_s: float,
+    report: Report = lambda bound: None,
 ) -> Exact:
-    """Try to prove `starts` optimal or find better, within `limit_s` seconds of wall time. lower: a bound proved before, in the same unit
-    as the result's.
+    """Try to prove `starts` optimal or find better, within `limit_s` seconds of wall time. lower: a bound proved
+    before, in the same unit as the result's.
 
     parts: what the schedules were split into, one or more (None for the makespan). EscalaError as `check_exact`.
     """
@@ -72,7 +77,12 @@ def exact(
         best = _cpsat(instance, opened, starts, best, min(limit, deadline - time.monotonic()), report)
     known = starts if best.starts is None else best.starts
     left = deadline - time.monotonic()
-    if model is not None and not best.interrupted and best.lower < cost_or_span(instance, known) * (1 - 1e-7) and left > 0:
+    if (
+        model is not None
+        and not best.interrupted
+        and best.lower < cost_or_span(instance, known) * (1 - 1e-7)
+        and left > 0
+    ):
         best = _milp(instance, model, best, left, report)
     if best.starts is not None:
         check_schedule(instance, best.starts)
@@ -103,7 +113,9 @@ def _milp(instance: Instance, model: Model, best: Exact, limit_s: float, report:
     return Exact(lower, starts, prover, run.interrupted)
 
 
-def _cpsat(instance: Instance, opened: Starts | None, starts: Ints, best: Exact, limit_s: float, report: Report) -> Exact:
+def _cpsat(
+    instance: Instance, opened: Starts | None, starts: Ints, best: Exact, limit_s: float, report: Report
+) -> Exact:
     if limit_s <= 0:
         return best
     low, first, ends = _domains(instance, opened)
@@ -111,12 +123,24 @@ def _cpsat(instance: Instance, opened: Starts | None, starts: Ints, best: Exact,
     weight = scale // instance.divisor
     if instance.summed:
         high = sum(int(w) * max(0, int(s) - int(r)) for w, s, r in zip(weight, starts, instance.ready))
-        floor = max(0, math.floor(best.lower * scale * (1 - 1e-9)) - instance.jobs) if np.all(scale % instance.divisor == 0) else 0
+        floor = (
+            max(0, math.floor(best.lower * scale * (1 - 1e-9)) - instance.jobs)
+            if np.all(scale % instance.divisor == 0)
+            else 0
+        )
     else:
         high, floor = int((starts + instance.length).max()), int(best.lower) + int(instance.release.min())
     pairs = [(int(a), int(b)) for rows in classes_of(instance) for a, b in pairwise(rows)]
-    data: dict[str, Any] = {name: getattr(instance, name) for name in ("release", "length", "demand", "capacity", "ready")}
-    data |= {"weight": weight, "first": first, "lows": low, "highs": ends, "pairs": np.array(pairs, np.int64).reshape(-1, 2)}
+    data: dict[str, Any] = {
+        name: getattr(instance, name) for name in ("release", "length", "demand", "capacity", "ready")
+    }
+    data |= {
+        "weight": weight,
+        "first": first,
+        "lows": low,
+        "highs": ends,
+        "pairs": np.array(pairs, np.int64).reshape(-1, 2),
+    }
     data |= {"known": starts, "low": min(floor, high), "high": high, "makespan": not instance.summed}
 
     def unit(bound: float) -> float:
@@ -134,8 +158,8 @@ def _cpsat(instance: Instance, opened: Starts | None, starts: Ints, best: Exact,
 
 
 def _scale(instance: Instance) -> int:
-    """Whole weights scale // divisor for CP-SAT: the common multiple of all divisors if sums stay below 2^50, else as large as that allows
-    (then a bit low).
+    """Whole weights scale // divisor for CP-SAT: the common multiple of all divisors if sums stay below 2^50, else as
+    large as that allows (then a bit low).
     """
     most = 2**50 // max(1, instance.jobs * (instance.horizon - int(instance.release.min()) + 1))
     common = 1

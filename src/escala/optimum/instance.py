@@ -1,6 +1,7 @@
 """What is to be bounded: rigid jobs, capacities and one objective, all in whole ticks.
 
-Every objective but the makespan is a mean over jobs of ``base + max(0, start - ready) / divisor`` (base 1 for slowdowns, 0 for the wait):
+Every objective but the makespan is a mean over jobs of ``base + max(0, start - ready) / divisor`` (base 1 for
+slowdowns, 0 for the wait):
 
 | objective | ready | divisor |
 |---|---|---|
@@ -47,8 +48,9 @@ def whole_ticks(values: Any, name: str, dims: int) -> Ints:
 class Instance:
     """n jobs on a pool of capacities; known in full before the first decision (clairvoyant).
 
-    release: (n,) ticks >= 0. length: (n,) ticks >= 1. demand: (n, kinds) units >= 0 (one column may be given as (n,)). capacity: (kinds,)
-    units. objective: one of `OBJECTIVES`. pi: ticks, the threshold of the bounded slowdown. Bad rows raise EscalaError naming the row.
+    release: (n,) ticks >= 0. length: (n,) ticks >= 1. demand: (n, kinds) units >= 0 (one column may be given as (n,)).
+    capacity: (kinds,) units. objective: one of `OBJECTIVES`. pi: ticks, the threshold of the bounded slowdown. Bad rows
+    raise EscalaError naming the row.
     """
 
     release: Ints
@@ -67,7 +69,9 @@ class Instance:
         capacity = whole_ticks(np.atleast_1d(self.capacity), "capacity", 1)
         _check(release, length, demand, capacity, self.objective, self.pi)
         grace = np.maximum(0, self.pi - length) if self.objective == "bounded-slowdown" else np.zeros_like(length)
-        divisor = {"slowdown": length, "bounded-slowdown": np.maximum(length, self.pi)}.get(self.objective, np.ones_like(length))
+        divisor = {"slowdown": length, "bounded-slowdown": np.maximum(length, self.pi)}.get(
+            self.objective, np.ones_like(length)
+        )
         for name, value in (("release", release), ("length", length), ("demand", demand), ("capacity", capacity)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "ready", release + grace)
@@ -90,7 +94,8 @@ class Instance:
 
     @property
     def horizon(self) -> int:
-        """A tick by which some optimal schedule has ended: max release + sum of lengths (never a heuristic's makespan)."""
+        """A tick by which some optimal schedule has ended: max release + sum of lengths (never a heuristic's
+        makespan)."""
         return int(self.release.max()) + int(self.length.sum())
 
     def value(self, starts: Ints) -> float:
@@ -108,9 +113,13 @@ def _check(release: Ints, length: Ints, demand: Ints, capacity: Ints, objective:
     if n == 0:
         raise EscalaError("instance: no jobs: nothing to bound")
     if length.size != n or demand.shape[0] != n:
-        raise EscalaError(f"instance: {n} releases, {length.size} lengths, {demand.shape[0]} demands: give one of each per job")
+        raise EscalaError(
+            f"instance: {n} releases, {length.size} lengths, {demand.shape[0]} demands: give one of each per job"
+        )
     if demand.shape[1] != capacity.size or capacity.size == 0:
-        raise EscalaError(f"instance: demands of {demand.shape[1]} resource kinds, capacities of {capacity.size}: give the same kinds")
+        raise EscalaError(
+            f"instance: demands of {demand.shape[1]} resource kinds, capacities of {capacity.size}: give the same kinds"
+        )
     if isinstance(pi, bool) or not isinstance(pi, Real) or not 1 <= pi < FINEST or pi != int(pi):
         raise EscalaError(f"instance: pi is {pi!r}: give a whole number of ticks >= 1")
     if np.any(capacity < 1):
@@ -125,7 +134,8 @@ def _check(release: Ints, length: Ints, demand: Ints, capacity: Ints, objective:
             raise EscalaError(f"instance: job in row {int(np.argmax(bad))}: {what}")
     if int(release.max()) + int(length.sum(dtype=object)) >= FINEST:
         raise EscalaError(
-            "instance: the times add up to more than 2^60 ticks: round them (a log's to whole seconds, say), or take a shorter window"
+            "instance: the times add up to more than 2^60 ticks: round them (a log's to whole seconds, say), or take "
+            "a shorter window"
         )
     if int(capacity.max()) >= 1 << 31:
         raise EscalaError("instance: a capacity is 2^31 or more: count it in larger units")
@@ -138,7 +148,9 @@ def check_schedule(instance: Instance, starts: Ints) -> None:
     changes: dict[int, list[int]] = {}
     for job, start in enumerate(int(s) for s in starts):
         if start < int(instance.release[job]):
-            raise EscalaError(f"schedule: job in row {job} starts at {start}, before its release {int(instance.release[job])}")
+            raise EscalaError(
+                f"schedule: job in row {job} starts at {start}, before its release {int(instance.release[job])}"
+            )
         for when, sign in ((start, 1), (start + int(instance.length[job]), -1)):
             row = changes.setdefault(when, [0] * instance.capacity.size)
             for kind, units in enumerate(instance.demand[job]):
@@ -148,4 +160,6 @@ def check_schedule(instance: Instance, starts: Ints) -> None:
         used = [u + c for u, c in zip(used, changes[when])]
         for kind, units in enumerate(used):
             if units > int(instance.capacity[kind]):
-                raise EscalaError(f"schedule: {units} units of kind {kind} in use at {when}, capacity {int(instance.capacity[kind])}")
+                raise EscalaError(
+                    f"schedule: {units} units of kind {kind} in use at {when}, capacity {int(instance.capacity[kind])}"
+                )

@@ -1,4 +1,5 @@
-"""`bound`: the steps from cheap to exact, each stopping the ladder if it closes the gap, and an honest status of what was proved."""
+"""`bound`: the steps from cheap to exact, each stopping the ladder if it closes the gap, and an honest status of what
+was proved."""
 
 from __future__ import annotations
 
@@ -25,18 +26,24 @@ from escala.optimum.wspt import makespan_bound, mean_busy_bound
 
 STEPS = ("wspt", "lagrange", "search", "exact")
 LONGEST_S = 1e9  # no timer takes an endless time
-SEARCH_JOBS = 20_000  # above (or where capacities do not fit one word), only bounds are computed, unless a schedule is given
-ROUNDS, SHARP_ROUNDS = 1400, 500  # subgradient steps before the search, with few conflicts and with many; after it the first, and three
-# times as many for many jobs
-SHARP_KINDS = 8  # many: more than so many kinds for each that the instance has of its own; a step then takes longer than its jobs do
-SPLIT_JOBS = 100  # up to so many jobs the schedules are split into parts, so often before and after the search, with few conflicts and with
-SPLITS, SHARP_SPLITS = (13, 500), (0, 100)  # many, as long as (jobs, or SHARP_KINDS, x prices x subgradient steps) stays about below this
+# above (or where capacities do not fit one word), only bounds are computed, unless a schedule is given
+SEARCH_JOBS = 20_000
+# subgradient steps before the search, with few conflicts and with many; after it the first, and three times as many for
+# many jobs
+ROUNDS, SHARP_ROUNDS = 1400, 500
+# many: more than so many kinds for each that the instance has of its own; a step then takes longer than its jobs do
+SHARP_KINDS = 8
+# up to so many jobs the schedules are split into parts, so often before and after the search, with few conflicts and
+# with
+SPLIT_JOBS = 100
+# many, as long as (jobs, or SHARP_KINDS, x prices x subgradient steps) stays about below this
+SPLITS, SHARP_SPLITS = (13, 500), (0, 100)
 SPLIT_WORK = 100_000_000
 
 
 def effort(dual: Dual, again: bool) -> tuple[int, int]:
-    """(subgradient steps, splits) before the search or after it (again). With many conflicts each step takes several times as long, and is
-    worth more than a part."""
+    """(subgradient steps, splits) before the search or after it (again). With many conflicts each step takes several
+    times as long, and is worth more than a part."""
     jobs, size = dual.instance.jobs, dual.whole.prices.size
     many = dual.instance.capacity.size > SHARP_KINDS * dual.given.capacity.size
     rounds = (SHARP_ROUNDS if many and not again else ROUNDS) * (3 if again and jobs > 64 else 1)
@@ -73,7 +80,8 @@ class _Ladder:
             self.lower, self.prover = lower, prover
 
     def whole(self, cost: Fraction) -> float:
-        """A proved bound of the summed cost as a float, never above it; waits are whole, so theirs is rounded up first."""
+        """A proved bound of the summed cost as a float, never above it; waits are whole, so theirs is rounded up
+        first."""
         return down(Fraction(math.ceil(cost)) if self.instance.objective == "wait" else cost)
 
     def offer(self, starts: Ints) -> None:
@@ -128,7 +136,8 @@ class _Ladder:
             self.interrupted = True
 
     def _rough(self) -> Ints:
-        """A schedule to aim at: the best known, or one by a simple rule (not counted as found), or all jobs one after the other."""
+        """A schedule to aim at: the best known, or one by a simple rule (not counted as found), or all jobs one after
+        the other."""
         instance = self.instance
         if self.starts is not None:
             return self.starts
@@ -149,7 +158,13 @@ class _Ladder:
         if self.dual is not None:
             hints.append(self.dual.starts)
         lower = self.objective(self.lower)
-        found = search(self.instance, seed=self.seed, hints=hints, lower=-math.inf if lower is None else lower, expired=self.expired)
+        found = search(
+            self.instance,
+            seed=self.seed,
+            hints=hints,
+            lower=-math.inf if lower is None else lower,
+            expired=self.expired,
+        )
         self.cut |= found.cut
         self.interrupted |= found.interrupted
         self.offer(found.starts)
@@ -202,7 +217,8 @@ class _Ladder:
         found = self.found()
         lower = within(self.objective(self.lower), found, self.prover)
         return Bound(
-            status_of(lower, found), self.instance.objective, self.instance.jobs, lower, found, self.starts, self.prover, RELAXATIONS,
+            status_of(lower, found), self.instance.objective, self.instance.jobs, lower, found, self.starts,
+            self.prover, RELAXATIONS,
             tuple(self.done), time.monotonic() - self.begin, self.seed, self.limit_s, self.cut, self.interrupted,
         )  # fmt: skip
 
@@ -213,10 +229,11 @@ def bound(
 ) -> Bound:  # fmt: skip
     """Lower bound and best schedule of `instance`, in at most about `limit_s` seconds of wall time.
 
-    Steps: `wspt` (milliseconds), `lagrange` (the default bound), `search`, and with `exact` the solvers of the extra `optimum`. known:
-    starts (n,) of a schedule to begin from. Without `exact` the outcome depends on the seed alone, unless the limit cut a step short
-    (`Bound.cut`). More than 2^40 ticks are rounded for the proof (`Bound.unit`; see `coarse`). Ctrl-C ends the step and returns what was
-    proved (`Bound.interrupted`). EscalaError on bad input or if `exact` finds no solver.
+    Steps: `wspt` (milliseconds), `lagrange` (the default bound), `search`, and with `exact` the solvers of the extra
+    `optimum`. known: starts (n,) of a schedule to begin from. Without `exact` the outcome depends on the seed alone,
+    unless the limit cut a step short (`Bound.cut`). More than 2^40 ticks are rounded for the proof (`Bound.unit`; see
+    `coarse`). Ctrl-C ends the step and returns what was proved (`Bound.interrupted`). EscalaError on bad input or if
+    `exact` finds no solver.
     """
     if isinstance(limit_s, bool) or not isinstance(limit_s, Real) or not limit_s > 0:
         raise EscalaError(f"limit_s is {limit_s!r}: give seconds above 0")
@@ -225,7 +242,9 @@ def bound(
     if exact or "exact" in steps:
         check_exact(instance)
         if instance.jobs > SEARCH_JOBS:
-            raise EscalaError(f"exact is for up to {SEARCH_JOBS} jobs, not {instance.jobs}: leave it out, or choose a shorter window")
+            raise EscalaError(
+                f"exact is for up to {SEARCH_JOBS} jobs, not {instance.jobs}: leave it out, or choose a shorter window"
+            )
         pack(instance.demand, instance.capacity)  # it begins from a schedule
     for name in steps:
         if name not in STEPS:

@@ -2,15 +2,16 @@
 
 With prices u[kind, tick] >= 0 every schedule costs at least
 
-    L(u) = sum_j min_s [ c_j(s) + sum_kind demand_j,kind * sum of u[kind] over [s, s + length_j) ] - sum_kind capacity_kind * sum of u[kind]
+    L(u) = sum_j min_s [ c_j(s) + sum_kind demand_j,kind * sum of u[kind] over [s, s + length_j) ] - sum_kind
+    capacity_kind * sum of u[kind]
 
-since its jobs pay for no more than the capacities. L is a bound for every u >= 0: prices need no trust, only the evaluation does. The best
-L equals the linear programme of the time-indexed model (Geoffrion 1974; Christofides, Alvarez-Valdes and Tamarit 1987; Moehring et al.
-2003).
+since its jobs pay for no more than the capacities. L is a bound for every u >= 0: prices need no trust, only the
+evaluation does. The best L equals the linear programme of the time-indexed model (Geoffrion 1974; Christofides,
+Alvarez-Valdes and Tamarit 1987; Moehring et al. 2003).
 
-Prices are constant over cells of `width` ticks and zero behind the last cell; starts are *not* limited to the cells. A job's cost is then
-piecewise linear in its start, so the minimum lies at a release, a ready tick, a cell's edge, or an edge minus the length: few candidates,
-exact at any resolution.
+Prices are constant over cells of `width` ticks and zero behind the last cell; starts are *not* limited to the cells. A
+job's cost is then piecewise linear in its start, so the minimum lies at a release, a ready tick, a cell's edge, or an
+edge minus the length: few candidates, exact at any resolution.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class Grid(NamedTuple):
 
 
 def grid_for(instance: Instance, end: int, max_cells: int) -> Grid:
-    """Cells from the first release to about `end`. Their width is a multiple of the greatest common divisor of all times, at most
-    `max_cells` in number.
+    """Cells from the first release to about `end`. Their width is a multiple of the greatest common divisor of all
+    times, at most `max_cells` in number.
     """
     origin = int(instance.release.min())
     unit = int(np.gcd.reduce(np.concatenate([instance.release - origin, instance.length])))
@@ -47,8 +48,8 @@ def grid_for(instance: Instance, end: int, max_cells: int) -> Grid:
 
 
 class Proof(NamedTuple):
-    """A bound in integers: every schedule's summed cost >= numerator / scale. prices (kinds, cells) and weight (n,) count 1 / scale; least
-    (n,) per job.
+    """A bound in integers: every schedule's summed cost >= numerator / scale. prices (kinds, cells) and weight (n,)
+    count 1 / scale; least (n,) per job.
     """
 
     numerator: int
@@ -76,11 +77,12 @@ def everywhere(instance: Instance, grid: Grid) -> Window:
 
 
 def prove(instance: Instance, grid: Grid, prices: Floats, window: Window | None = None) -> Proof:
-    """Evaluate L, of the schedules within the window, at `prices` rounded down to whole multiples of 1 / scale, in integers, so that the
-    bound holds whatever the floats did.
+    """Evaluate L, of the schedules within the window, at `prices` rounded down to whole multiples of 1 / scale, in
+    integers, so that the bound holds whatever the floats did.
 
-    The slope 1 / divisor of a job's cost becomes floor(scale / divisor) / scale, which is never more than it (and equal where the scale is
-    a multiple of all divisors, which is chosen when it is small). The scale is as large as 64 bits allow: no value met is above 2^61.
+    The slope 1 / divisor of a job's cost becomes floor(scale / divisor) / scale, which is never more than it (and equal
+    where the scale is a multiple of all divisors, which is chosen when it is small). The scale is as large as 64 bits
+    allow: no value met is above 2^61.
     """
     units = np.maximum(prices, 0.0)
     window = everywhere(instance, grid) if window is None else window
@@ -100,8 +102,8 @@ def prove(instance: Instance, grid: Grid, prices: Floats, window: Window | None 
     weight = scale // instance.divisor
     least = np.zeros(instance.jobs, np.int64)
     least_costs(
-        window.earliest, window.latest, instance.length, instance.demand, instance.ready - grid.origin, weight, grid.width, whole,
-        prefix_of(whole, grid.width), np.zeros(BLOCK, np.int64), least,
+        window.earliest, window.latest, instance.length, instance.demand, instance.ready - grid.origin, weight,
+        grid.width, whole, prefix_of(whole, grid.width), np.zeros(BLOCK, np.int64), least,
     )  # fmt: skip
     outgo = sum(int(c) * sum(u.tolist()) for c, u in zip(instance.capacity, whole)) * grid.width
     return Proof(sum(least.tolist()) - outgo, scale, whole, weight, least)
@@ -111,8 +113,8 @@ def prove(instance: Instance, grid: Grid, prices: Floats, window: Window | None 
 class Part:
     """The schedules within a window, and the best prices for them so far, (kinds, cells).
 
-    starts, spread: (n,) smoothed start of each job in the relaxed schedules, ticks from the grid's origin, and how far it swings. bound: of
-    the summed cost, a float.
+    starts, spread: (n,) smoothed start of each job in the relaxed schedules, ticks from the grid's origin, and how far
+    it swings. bound: of the summed cost, a float.
     """
 
     window: Window
@@ -126,8 +128,8 @@ class Dual:
     """Prices under improvement. `improve` may be called again with a better target; `proof` is exact at any moment."""
 
     def __init__(self, instance: Instance, end: int, max_cells: int = 1 << 12) -> None:
-        """Prices reach to about tick `end`: a schedule's end is a good choice, and any choice gives a valid bound. Conflicts of jobs carry
-        prices too (`conflicts`)."""
+        """Prices reach to about tick `end`: a schedule's end is a good choice, and any choice gives a valid bound.
+        Conflicts of jobs carry prices too (`conflicts`)."""
         self.grid = grid_for(instance, end, max_cells)
         self.given = instance
         instance = self.instance = sharpened(instance, self.grid.cells)
@@ -142,7 +144,8 @@ class Dual:
         self._alike = alike.reshape(-1).astype(np.int64), first.astype(np.int64)
         self._rates = np.zeros((first.size, self.grid.cells)), np.zeros((first.size, self.grid.cells + 1))
         self.iterations = 0
-        self.chunk = max(1, min(200, int(1e9 / (instance.jobs * self.grid.cells * shape[0]))))  # compiled calls of about a second at most
+        # compiled calls of about a second at most
+        self.chunk = max(1, min(200, int(1e9 / (instance.jobs * self.grid.cells * shape[0]))))
 
     @property
     def sharp(self) -> bool:
@@ -155,10 +158,13 @@ class Dual:
         return self.whole.starts + self.grid.origin
 
     def improve(self, target: float, iterations: int, expired: Callable[[], bool] = lambda: False) -> bool:
-        """Up to `iterations` steps towards the summed cost `target` of a schedule; returns whether `expired` cut them short."""
+        """Up to `iterations` steps towards the summed cost `target` of a schedule; returns whether `expired` cut them
+        short."""
         return self.ascend(self.whole, 1.0, target, iterations, expired)
 
-    def ascend(self, part: Part, theta: float, target: float, iterations: int, expired: Callable[[], bool] = lambda: False) -> bool:
+    def ascend(
+        self, part: Part, theta: float, target: float, iterations: int, expired: Callable[[], bool] = lambda: False
+    ) -> bool:
         """`improve` for the schedules of one part, in steps of length `theta` at first."""
         instance, left, weight = self.instance, iterations, 1.0 / self.instance.divisor
         numbers = np.array([part.bound, theta, 0.0])
@@ -166,9 +172,10 @@ class Dual:
         while left > 0:
             chunk = min(left, self.chunk)
             done = subgradient(
-                part.window.earliest, part.window.latest, instance.length, instance.demand, instance.ready - self.grid.origin, weight,
-                instance.capacity, self.grid.width, self._trial, part.prices, self._direction, part.starts, part.spread, numbers, chunk,
-                target, *self._memory, *self._alike, *self._rates,
+                part.window.earliest, part.window.latest, instance.length, instance.demand,
+                instance.ready - self.grid.origin, weight,
+                instance.capacity, self.grid.width, self._trial, part.prices, self._direction, part.starts, part.spread,
+                numbers, chunk, target, *self._memory, *self._alike, *self._rates,
             )  # fmt: skip
             part.bound = float(numbers[0])
             self.iterations += done

@@ -1,12 +1,14 @@
-"""Several equal machines, each job wholly on one of them: the best schedule found, and a pool that bounds every schedule.
+"""Several equal machines, each job wholly on one of them: the best schedule found, and a pool that bounds every
+schedule.
 
-*The pool.* Machines added up to one pool are a relaxation: a job may then lie on two of them. Some of what that loses comes back by dual
-feasible roundings (`wspt.rounded`): on each machine the rounded shares of the jobs that run at once fit into the whole, so those of all
-machines fit into as many wholes. They become further kinds of capacity, the first of which says that of jobs of more than half a machine
-no more run at once than there are machines. `bound(pool(instance, machines), steps=("wspt", "lagrange"))` proves a bound of the machines.
+*The pool.* Machines added up to one pool are a relaxation: a job may then lie on two of them. Some of what that loses
+comes back by dual feasible roundings (`wspt.rounded`): on each machine the rounded shares of the jobs that run at once
+fit into the whole, so those of all machines fit into as many wholes. They become further kinds of capacity, the first
+of which says that of jobs of more than half a machine no more run at once than there are machines.
+`bound(pool(instance, machines), steps=("wspt", "lagrange"))` proves a bound of the machines.
 
-*The search.* Annealing over permutations as in `anneal`; a job goes where it can start first (on the lowest machine of equals). The
-schedules found keep every machine's capacities, so they are real ones.
+*The search.* Annealing over permutations as in `anneal`; a job goes where it can start first (on the lowest machine of
+equals). The schedules found keep every machine's capacities, so they are real ones.
 """
 
 from __future__ import annotations
@@ -63,8 +65,11 @@ def pool(instance: Instance, machines: int) -> Instance:
     return replace(instance, demand=np.array(demand, np.int64).T, capacity=np.array(capacity, np.int64))
 
 
-def on_machines(instance: Instance, machines: int, *, seed: int = 0, effort: float = 1.0, hints: Iterable[Ints] = ()) -> Placed:
-    """The best schedule found of a summed objective on so many machines of the instance's capacities. hints: (n,) starts to order by.
+def on_machines(
+    instance: Instance, machines: int, *, seed: int = 0, effort: float = 1.0, hints: Iterable[Ints] = ()
+) -> Placed:
+    """The best schedule found of a summed objective on so many machines of the instance's capacities. hints: (n,)
+    starts to order by.
 
     Limits on iterations and the seed decide the outcome. EscalaError: no machine, or the makespan.
     """
@@ -83,7 +88,8 @@ def on_machines(instance: Instance, machines: int, *, seed: int = 0, effort: flo
         starts, machine = np.zeros(n, np.int64), np.zeros(n, np.int64)
         work.times[0], work.free[0], work.sizes[0] = 0, one.capacity, 1
         anneal_machines(
-            order, instance.release, instance.length, one.words, one.guards, instance.ready, one.weight, machines, one.unit * HOTTEST[-1],
+            order, instance.release, instance.length, one.words, one.guards, instance.ready, one.weight, machines,
+            one.unit * HOTTEST[-1],
             one.unit * COLD, 1 if run < len(orders) else steps, one.stream(), starts, machine, work,
         )  # fmt: skip
         value = instance.value(starts)
@@ -97,7 +103,9 @@ def check_machines(instance: Instance, starts: Ints, machine: Ints) -> None:
     """Every machine's schedule, by `check_schedule`."""
     for k in np.unique(machine):
         rows = np.flatnonzero(machine == k)
-        part = replace(instance, release=instance.release[rows], length=instance.length[rows], demand=instance.demand[rows])
+        part = replace(
+            instance, release=instance.release[rows], length=instance.length[rows], demand=instance.demand[rows]
+        )
         check_schedule(part, starts[rows])
 
 
@@ -108,7 +116,9 @@ def _work(n: int, machines: int) -> Work:
         return np.zeros(shape, np.int64)
 
     times, free = whole(rows, machines, wide), whole(rows, machines, wide)
-    return Work(times, free, whole(rows, machines), whole(rows), whole(rows), np.zeros(rows), whole(n + 1), whole(n), whole(n))
+    return Work(
+        times, free, whole(rows, machines), whole(rows), whole(rows), np.zeros(rows), whole(n + 1), whole(n), whole(n)
+    )
 
 
 @lean
@@ -117,14 +127,24 @@ def place(work: Work, here: int, there: int, guards: int, machines: int, release
     chosen, start, seg = 0, FAR, 0
     for m in range(machines):
         if start > release:
-            other, first = earliest(work.times[here, m], work.free[here, m], work.sizes[here, m], guards, release, length, word)
+            other, first = earliest(
+                work.times[here, m], work.free[here, m], work.sizes[here, m], guards, release, length, word
+            )
             if other < start:
                 chosen, start, seg = m, other, first
     for m in range(machines):
         size = work.sizes[here, m]
         if m == chosen:
             work.sizes[there, m] = occupy(
-                work.times[here, m], work.free[here, m], size, start, seg, start + length, word, work.times[there, m], work.free[there, m]
+                work.times[here, m],
+                work.free[here, m],
+                size,
+                start,
+                seg,
+                start + length,
+                word,
+                work.times[there, m],
+                work.free[there, m],
             )
         else:
             work.sizes[there, m] = size
@@ -136,8 +156,8 @@ def place(work: Work, here: int, there: int, guards: int, machines: int, release
 
 @lean
 def anneal_machines(
-    order: Ints, release: Ints, length: Ints, words: Ints, guards: int, ready: Ints, weight: Floats, machines: int, hot: float, cold: float,
-    steps: int, state: Words, best_starts: Ints, best_machine: Ints, work: Work,
+    order: Ints, release: Ints, length: Ints, words: Ints, guards: int, ready: Ints, weight: Floats, machines: int,
+    hot: float, cold: float, steps: int, state: Words, best_starts: Ints, best_machine: Ints, work: Work,
 ) -> float:  # fmt: skip
     """As `anneal.anneal`, on several machines: cost = sum of weight * max(0, start - ready). Returns the best cost."""
     n = order.size

@@ -17,12 +17,17 @@ SCALE = 1 << 20  # energies count 2^-20 J, rounded down
 
 
 class NodeDual:
-    """Prices under improvement, in joules per node and tick; energies whole in units of 1 / SCALE joules, rounded down."""
+    """Prices under improvement, in joules per node and tick; energies whole in units of 1 / SCALE joules, rounded
+    down."""
 
     def __init__(self, instance: PowerInstance, max_cells: int) -> None:
         self.instance = instance
         end = int((instance.latest + instance.length).max()) - instance.first
-        unit = int(np.gcd.reduce(np.concatenate([instance.release - instance.first, instance.latest - instance.release, instance.length])))
+        unit = int(
+            np.gcd.reduce(
+                np.concatenate([instance.release - instance.first, instance.latest - instance.release, instance.length])
+            )
+        )
         self.width = unit * max(1, -(-end // (unit * max_cells)))
         self.cells = -(-end // self.width)
         self.free = (instance.soonest - instance.first) // self.width  # switching off costs nothing from this edge on
@@ -34,12 +39,18 @@ class NodeDual:
             self.unsure[0, (begin - instance.first) // self.width : -((instance.first - finish) // self.width)] = True
         self.numbers = np.array([-np.inf, 1.0, 0.0])
         self.iterations = 0
-        # more nodes than all windows together can use are of no use; leaving them out lowers no schedule's waste below the bound
+        # more nodes than all windows together can use are of no use; leaving them out lowers no schedule's waste below
+        # the bound
         window = np.concatenate([instance.release, instance.latest + instance.length])
         edges, where = np.unique(window, return_inverse=True)
         most = int(np.cumsum(np.bincount(where, np.concatenate([instance.nodes, -instance.nodes]), edges.size)).max())
         self.total, self.warm = min(instance.total, most), min(instance.on_at_start, most)
-        self.jobs = (instance.release - instance.first, instance.latest - instance.first, instance.length, instance.nodes[:, None])
+        self.jobs = (
+            instance.release - instance.first,
+            instance.latest - instance.first,
+            instance.length,
+            instance.nodes[:, None],
+        )
 
     @property
     def bound(self) -> float:
@@ -54,7 +65,8 @@ class NodeDual:
         """Idle energy of a node and tick, of switching on, of switching off, in 1 / SCALE joules."""
         instance = self.instance
         return tuple(
-            int(Fraction(j) * SCALE) for j in (Fraction(instance.idle_w) * Fraction(instance.tick_s), instance.on_j, instance.off_j)
+            int(Fraction(j) * SCALE)
+            for j in (Fraction(instance.idle_w) * Fraction(instance.tick_s), instance.on_j, instance.off_j)
         )  # type: ignore[return-value]
 
     def eager(self) -> float:
@@ -93,7 +105,12 @@ class NodeDual:
         instance = self.instance
         idle, on, off = self.energies()
         # sums of prices and of idle energy stay below 2^60, or nothing is claimed
-        most = float(self.best.sum()) * self.width * SCALE * int(instance.nodes.max()) + 2.0 * idle * self.width * self.cells + on + off
+        most = (
+            float(self.best.sum()) * self.width * SCALE * int(instance.nodes.max())
+            + 2.0 * idle * self.width * self.cells
+            + on
+            + off
+        )
         if most > 2.0**60:
             return Fraction(0)
         whole = np.floor(self.best * SCALE).astype(np.int64)
@@ -108,8 +125,8 @@ class NodeDual:
         return max(Fraction(0), Fraction(sum(least.tolist()) + nodes - idle * work, SCALE))
 
     def peak(self) -> Fraction:
-        """Switching on as many nodes as some instant needs for certain: the widest job, or jobs whose latest starts and earliest ends
-        overlap.
+        """Switching on as many nodes as some instant needs for certain: the widest job, or jobs whose latest starts and
+        earliest ends overlap.
         """
         instance = self.instance
         sure = instance.latest < instance.release + instance.length

@@ -1,4 +1,5 @@
-"""The energy bound as a mixed-integer programme: starts x[j, s], nodes on n[t], switched on u[t] and off v[t], all whole."""
+"""The energy bound as a mixed-integer programme: starts x[j, s], nodes on n[t], switched on u[t] and off v[t], all
+whole."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from escala.optimum.timeindexed import MAX_ENTRIES
 def solve_switching(instance: PowerInstance, limit_s: float) -> tuple[float, str, bool, bool]:
     """Proved lower bound in joules (-inf: none), who proved it, whether to optimality, whether Ctrl-C ended it.
 
-    minimise idle * (sum n - work) + on_j * sum u + off_j * sum v, with n[t] - n[t-1] = u[t] - v[t] and busy <= n <= total. EscalaError
-    without highspy.
+    minimise idle * (sum n - work) + on_j * sum u + off_j * sum v, with n[t] - n[t-1] = u[t] - v[t] and busy <= n <=
+    total. EscalaError without highspy.
     """
     if not installed("highspy"):
         raise EscalaError("exact needs HiGHS: pip install 'escala[optimum]', or leave out exact")
@@ -39,7 +40,9 @@ def solve_switching(instance: PowerInstance, limit_s: float) -> tuple[float, str
     rows = np.concatenate([once, busy, count.size + steps, change, change[1:], change, change])
     places = np.concatenate([np.arange(columns), column, n, n, n[:-1], u, v])
     ones = np.ones(ticks)
-    entries = np.concatenate([np.ones(columns), instance.nodes[job[column]].astype(float), -ones, ones, -ones[1:], -ones, ones])
+    entries = np.concatenate(
+        [np.ones(columns), instance.nodes[job[column]].astype(float), -ones, ones, -ones[1:], -ones, ones]
+    )
     idle_j = instance.idle_w * instance.tick_s * unit
     free = steps >= (instance.soonest - origin) // unit
     counts = np.ones(ticks)  # 0 where idle nodes cost nothing
@@ -47,7 +50,10 @@ def solve_switching(instance: PowerInstance, limit_s: float) -> tuple[float, str
         counts[(begin - origin) // unit : -((origin - finish) // unit)] = 0.0
     counted = np.concatenate([[0.0], np.cumsum(counts)])
     free_of = instance.nodes[job] * (runs - (counted[start + runs] - counted[start]))
-    cost = np.concatenate([idle_j * free_of, idle_j * counts, instance.on_j * ones, np.where(free, 0.0, instance.off_j)]) / 1e3
+    cost = (
+        np.concatenate([idle_j * free_of, idle_j * counts, instance.on_j * ones, np.where(free, 0.0, instance.off_j)])
+        / 1e3
+    )
     given = np.zeros(ticks)
     given[0] = instance.on_at_start
     once_each = np.ones(count.size)

@@ -15,10 +15,12 @@ from escala.optimum.instance import MAX_TICK, Ints, whole_ticks
 class PowerInstance:
     """One day: n jobs on `total` equal nodes, whole nodes to each job unless `spread` says more.
 
-    release, length, latest (last allowed start): (n,) ticks; nodes: (n,) >= 1. tick_s: seconds of a tick. idle_w: watts of an idle node.
-    on_j, off_j: joules of one switching. on_at_start: nodes that are on at the first submission. spread: (n,) >= nodes; where jobs may
-    share nodes, job j keeps at most spread[j] nodes from being idle, and all jobs that run at once need at least the sum of their `nodes`
-    (which may then be 0); by default spread = nodes. While a job with spread > nodes may run, idle nodes cost nothing in the bound.
+    release, length, latest (last allowed start): (n,) ticks; nodes: (n,) >= 1. tick_s: seconds of a tick. idle_w: watts
+    of an idle node.
+    on_j, off_j: joules of one switching. on_at_start: nodes that are on at the first submission. spread: (n,) >= nodes;
+    where jobs may share nodes, job j keeps at most spread[j] nodes from being idle, and all jobs that run at once need
+    at least the sum of their `nodes` (which may then be 0); by default spread = nodes. While a job with spread > nodes
+    may run, idle nodes cost nothing in the bound.
     ending: a switching off that begins fewer ticks before the end is not charged in full.
     EscalaError on bad rows.
     """
@@ -62,7 +64,9 @@ class PowerInstance:
             if not 0 <= value < 2**30 or (name == "tick_s" and value == 0):
                 raise EscalaError(f"energy: {name} is {value}: give a number from 0 to 2^30 (tick_s above 0)")
         if not 0 <= self.on_at_start <= self.total:
-            raise EscalaError(f"energy: {self.on_at_start} of {self.total} nodes on at the start: give 0 to {self.total}")
+            raise EscalaError(
+                f"energy: {self.on_at_start} of {self.total} nodes on at the start: give 0 to {self.total}"
+            )
         if int(self.latest.max()) + int(self.length.max()) >= MAX_TICK:
             raise EscalaError("energy: latest starts reach 2^40 ticks: choose a coarser tick")
         object.__setattr__(self, "first", int(self.release.min()))
@@ -77,10 +81,12 @@ class PowerInstance:
 
 
 def waste_of(instance: PowerInstance, starts: Ints) -> float:
-    """Least waste in joules for given starts, if the nodes knew the future: what remains when only switching is left to choose.
+    """Least waste in joules for given starts, if the nodes knew the future: what remains when only switching is left to
+    choose.
 
-    Level by level (node k is busy while at least k are): each gap idles or switches off and on, whichever is cheaper; after its last job a
-    node idles to the makespan or switches off; before its first it switches on, or, if on at the start, idles or switches off and on.
+    Level by level (node k is busy while at least k are): each gap idles or switches off and on, whichever is cheaper;
+    after its last job a node idles to the makespan or switches off; before its first it switches on, or, if on at the
+    start, idles or switches off and on.
     """
     ends = starts + instance.length
     if np.any(starts < instance.release) or np.any(starts > instance.latest):

@@ -1,7 +1,8 @@
-"""The compiled loops of the Lagrangian bound: a job's cheapest start under prices, the subgradient of all of them, the exact evaluation.
+"""The compiled loops of the Lagrangian bound: a job's cheapest start under prices, the subgradient of all of them, the
+exact evaluation.
 
-Times are ticks from the grid's origin; prices are per unit and tick, constant over cells of `width` ticks and zero behind the last. See
-`lagrange` for why.
+Times are ticks from the grid's origin; prices are per unit and tick, constant over cells of `width` ticks and zero
+behind the last. See `lagrange` for why.
 """
 
 from __future__ import annotations
@@ -13,34 +14,37 @@ import numpy as np
 from escala.compile import compiled, inlined, lean
 from escala.optimum.instance import Floats, Ints
 
-FIRST_BLOCK, BLOCK = 8, 64  # edges looked at in one go, twice as many each time: most jobs start soon, and the delay alone ends the search
+# edges looked at in one go, twice as many each time: most jobs start soon, and the delay alone ends the search
+FIRST_BLOCK, BLOCK = 8, 64
 NEVER = 1 << 62
 
 
 @inlined
 def cheapest(
-    weight: Any, ready: int, release: int, latest: int, length: int, demand: Ints, prefix: Any, prices: Any, width: int, cells: int,
-    buffer: Any,
+    weight: Any, ready: int, release: int, latest: int, length: int, demand: Ints, prefix: Any, prices: Any, width: int,
+    cells: int, buffer: Any,
 ) -> tuple[Any, int]:  # fmt: skip
-    """Least cost of one job over all starts in [release, latest], and such a start. Times from the grid's origin; floats or integers alike.
+    """Least cost of one job over all starts in [release, latest], and such a start. Times from the grid's origin;
+    floats or integers alike.
 
-    prefix: (kinds, cells + 1) sums of price * width in front of each cell's edge. Works in blocks and stops when the delay alone costs more
-    than the best.
+    prefix: (kinds, cells + 1) sums of price * width in front of each cell's edge. Works in blocks and stops when the
+    delay alone costs more than the best.
     """
     best, where = weight * 0, release
-    for place in range(3 if latest != ready and latest < NEVER else 2):  # the candidates that are no edges: the ends, the ready tick
+    # the candidates that are no edges: the ends, the ready tick
+    for place in range(3 if latest != ready and latest < NEVER else 2):
         start = release if place == 0 else latest if place == 2 else max(release, min(ready, latest))
         value = weight * max(0, start - ready)
         for kind in range(demand.size):
             if demand[kind] > 0:
-                value += demand[kind] * (
-                    paid(prefix, prices, kind, start + length, width, cells) - paid(prefix, prices, kind, start, width, cells)
-                )
+                before = paid(prefix, prices, kind, start, width, cells)
+                value += demand[kind] * (paid(prefix, prices, kind, start + length, width, cells) - before)
         if place == 0 or value < best:
             best, where = value, start
     steps, rest = length // width, length % width
     for side in range(2 if rest > 0 else 1):
-        # side 0: starts on an edge k; side 1: ends on an edge, that is starts `rest` before edge k with k + steps the edge of the end
+        # side 0: starts on an edge k; side 1: ends on an edge, that is starts `rest` before edge k with k + steps the
+        # edge of the end
         back = 0 if side == 0 else rest
         low = (release + back + width - 1) // width
         last = min(cells, (latest + back) // width)
@@ -59,7 +63,9 @@ def cheapest(
                 if side == 0:
                     plain = max(low, min(high, cells - steps))
                     for k in range(low, plain):
-                        buffer[k - low] += units * (prefix[kind, k + steps] + rest * prices[kind, k + steps] - prefix[kind, k])
+                        buffer[k - low] += units * (
+                            prefix[kind, k + steps] + rest * prices[kind, k + steps] - prefix[kind, k]
+                        )
                     for k in range(plain, high):
                         buffer[k - low] += units * (prefix[kind, cells] - prefix[kind, k])
                 else:
@@ -108,8 +114,8 @@ def _rate(demand: Ints, prices: Floats, width: int, rate: Floats, total: Floats)
 
 @inlined
 def _supply(capacity: Ints, width: int, prices: Floats, prefix: Floats, use: Floats) -> float:
-    """What the whole capacity is worth at these prices, negative. `prefix`: prices summed over time; `use`: demand less supply, as yet
-    without jobs."""
+    """What the whole capacity is worth at these prices, negative. `prefix`: prices summed over time; `use`: demand less
+    supply, as yet without jobs."""
     bound = 0.0
     for kind in range(prices.shape[0]):
         for cell in range(prices.shape[1]):
@@ -121,8 +127,8 @@ def _supply(capacity: Ints, width: int, prices: Floats, prefix: Floats, use: Flo
 
 @inlined
 def _deflect(prices: Floats, use: Floats, direction: Floats) -> tuple[float, float]:
-    """The next direction; its squared length, and that of the ascent: 0 where supply meets demand wherever it matters, these prices are the
-    best."""
+    """The next direction; its squared length, and that of the ascent: 0 where supply meets demand wherever it matters,
+    these prices are the best."""
     norm, ascent = 0.0, 0.0
     for kind in range(prices.shape[0]):
         for cell in range(prices.shape[1]):
@@ -135,20 +141,30 @@ def _deflect(prices: Floats, use: Floats, direction: Floats) -> tuple[float, flo
     return norm, ascent
 
 
+@lean
+def _copy(prices: Floats, to: Floats) -> None:
+    for kind in range(prices.shape[0]):
+        for cell in range(prices.shape[1]):
+            to[kind, cell] = prices[kind, cell]
+
+
 @compiled
 def subgradient(
-    release: Ints, latest: Ints, length: Ints, demand: Ints, ready: Ints, weight: Floats, capacity: Ints, width: int, prices: Floats,
-    best_prices: Floats, direction: Floats, mean_starts: Floats, spread: Floats, numbers: Floats, iterations: int, target: float,
-    prefix: Floats, use: Floats, buffer: Floats, alike: Ints, first: Ints, rates: Floats, sums: Floats,
+    release: Ints, latest: Ints, length: Ints, demand: Ints, ready: Ints, weight: Floats, capacity: Ints, width: int,
+    prices: Floats, best_prices: Floats, direction: Floats, mean_starts: Floats, spread: Floats, numbers: Floats,
+    iterations: int, target: float, prefix: Floats, use: Floats, buffer: Floats, alike: Ints, first: Ints,
+    rates: Floats, sums: Floats,
 ) -> int:  # fmt: skip
-    """`iterations` Polyak steps towards `target` (cost of the best schedule). Everything is changed in place, so that calls can be chained.
+    """`iterations` Polyak steps towards `target` (cost of the best schedule), all in place: calls can be chained.
 
-    Deflected (direction = 0.6 new + 0.4 old), theta times 0.7 after 20 steps without a better bound. numbers: [best bound, theta, stalls].
-    Jobs start in [release, latest]. mean_starts: smoothed starts, whose order makes good schedules; spread: their smoothed distance from
-    it. Returns the iterations done; stops when theta is spent or the bound meets the target.
+    Deflected (direction = 0.6 new + 0.4 old), theta times 0.7 after 20 steps without a better bound. numbers: [best
+    bound, theta, stalls]. Jobs start in [release, latest]. mean_starts: smoothed starts, whose order makes good
+    schedules; spread: their smoothed distance from it. Returns the iterations done; stops when theta is spent or the
+    bound meets the target.
 
-    For many kinds, the jobs that demand the same are priced together: alike (n,), the class of each job, first (classes,) a job of each,
-    rates (classes, cells) and sums (classes, cells + 1) to work in. All are empty where kinds are few.
+    For many kinds, the jobs that demand the same are priced together: alike (n,), the class of each job, first
+    (classes,) a job of each, rates (classes, cells) and sums (classes, cells + 1) to work in. All are empty where kinds
+    are few.
     """
     kinds, cells = prices.shape
     together = np.ones(1, np.int64)
@@ -160,13 +176,14 @@ def subgradient(
             if first.size > 0:
                 one = alike[job]
                 value, start = cheapest(
-                    weight[job], ready[job], release[job], latest[job], length[job], together, sums[one : one + 1], rates[one : one + 1],
-                    width, cells, buffer,
+                    weight[job], ready[job], release[job], latest[job], length[job], together, sums[one : one + 1],
+                    rates[one : one + 1], width, cells, buffer,
                 )  # fmt: skip
             else:
                 value, start = cheapest(
-                    weight[job], ready[job], release[job], latest[job], length[job], demand[job], prefix, prices, width, cells, buffer
-                )
+                    weight[job], ready[job], release[job], latest[job], length[job], demand[job], prefix, prices,
+                    width, cells, buffer,
+                )  # fmt: skip
             bound += value
             spread[job] += 0.05 * (abs(start - mean_starts[job]) - spread[job])
             mean_starts[job] += 0.05 * (start - mean_starts[job])
@@ -178,15 +195,11 @@ def subgradient(
             if bound > numbers[0] + 1e-6 * abs(target):
                 numbers[2] = 0
             numbers[0] = bound
-            for kind in range(kinds):
-                for cell in range(cells):
-                    best_prices[kind, cell] = prices[kind, cell]
+            _copy(prices, best_prices)
         elif numbers[2] >= 20:
             numbers[1] *= 0.7
             numbers[2] = 0
-            for kind in range(kinds):
-                for cell in range(cells):
-                    prices[kind, cell] = best_prices[kind, cell]
+            _copy(best_prices, prices)
         norm, ascent = _deflect(prices, use, direction)
         gap = target - bound
         if norm == 0.0 or ascent == 0.0 or numbers[1] < 1e-3 or target - numbers[0] <= 1e-9 * abs(target):
@@ -200,14 +213,25 @@ def subgradient(
 
 @lean
 def least_costs(
-    release: Ints, latest: Ints, length: Ints, demand: Ints, ready: Ints, weight: Ints, width: int, prices: Ints, prefix: Ints,
-    buffer: Ints, least: Ints,
+    release: Ints, latest: Ints, length: Ints, demand: Ints, ready: Ints, weight: Ints, width: int, prices: Ints,
+    prefix: Ints, buffer: Ints, least: Ints,
 ) -> None:  # fmt: skip
-    """Write each job's exact least cost under integer prices, all in the same unit, to `least` (n,). prefix: as `prefix_of` makes it."""
+    """Write each job's exact least cost under integer prices, all in the same unit, to `least` (n,). prefix: as
+    `prefix_of` makes it."""
     cells = prices.shape[1]
     for job in range(release.size):
         least[job], _ = cheapest(
-            weight[job], ready[job], release[job], latest[job], length[job], demand[job], prefix, prices, width, cells, buffer
+            weight[job],
+            ready[job],
+            release[job],
+            latest[job],
+            length[job],
+            demand[job],
+            prefix,
+            prices,
+            width,
+            cells,
+            buffer,
         )
 
 

@@ -1,11 +1,12 @@
 """Free capacity over time as a step function, and the serial schedule generation that fills it.
 
-A profile is (times, free): `times[i]` is the first tick of segment i, `free[i]` what is free in [times[i], times[i+1]); the last segment
-never ends and is wholly free, so every job finds a place. Exact in ticks at any resolution: the cost depends on the number of jobs, never
-on the horizon.
+A profile is (times, free): `times[i]` is the first tick of segment i, `free[i]` what is free in [times[i], times[i+1]);
+the last segment never ends and is wholly free, so every job finds a place. Exact in ticks at any resolution: the cost
+depends on the number of jobs, never on the horizon.
 
-All resource kinds share one 64-bit word, a field per kind with a guard bit above it that is 1 in `free` and 0 in a demand. `free - demand`
-keeps every guard bit exactly if every kind fits, and is then the new free word: one subtraction and one mask whatever the number of kinds.
+All resource kinds share one 64-bit word, a field per kind with a guard bit above it that is 1 in `free` and 0 in a
+demand. `free - demand` keeps every guard bit exactly if every kind fits, and is then the new free word: one subtraction
+and one mask whatever the number of kinds.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ def bits(demand: Ints, capacity: Ints) -> int:
 
 
 def pack(demand: Ints, capacity: Ints) -> tuple[Ints, int, int]:
-    """Demands as words (n,), the word of the free capacities, the mask of guard bits. Units are divided by their greatest common divisor
-    first.
+    """Demands as words (n,), the word of the free capacities, the mask of guard bits. Units are divided by their
+    greatest common divisor first.
     """
     if (needed := bits(demand, capacity)) > 63:
-        raise EscalaError(f"instance: capacities {capacity.tolist()} need {needed} bits, of 63: count large resources in larger units")
+        raise EscalaError(
+            f"instance: capacities {capacity.tolist()} need {needed} bits, of 63: count large resources in larger units"
+        )
     shift, words, free, guards = 0, np.zeros(demand.shape[0], np.int64), 0, 0
     for kind in range(capacity.size):
         unit = max(1, int(np.gcd.reduce(demand[:, kind])))
@@ -82,7 +85,9 @@ def earliest(times: Ints, free: Ints, size: int, guards: int, release: int, leng
 
 
 @inlined
-def occupy(times: Ints, free: Ints, size: int, start: int, first: int, end: int, word: int, times_out: Ints, free_out: Ints) -> int:
+def occupy(
+    times: Ints, free: Ints, size: int, start: int, first: int, end: int, word: int, times_out: Ints, free_out: Ints
+) -> int:
     """Copy a profile with `word` taken in [start, end), `first` being the segment of start; returns the new size."""
     for seg in range(first + 1):
         times_out[seg] = times[seg]
@@ -121,10 +126,12 @@ def take(profile: Profile, size: int, start: int, first: int, end: int, word: in
 
 @lean
 def serial(order: Ints, release: Ints, length: Ints, words: Ints, guards: int, profile: Profile, starts: Ints) -> int:
-    """Serial schedule generation: jobs of `order` one by one, each at its earliest start in what is left (Kolisch 1996).
+    """Serial schedule generation: jobs of `order` one by one, each at its earliest start in what is left (Kolisch
+    1996).
 
-    profile: a fresh one, filled in place. starts: written at the rows of `order`. Returns the profile's size. The schedules are exactly the
-    active ones, among which an optimum of every regular objective lies (Sprecher, Kolisch and Drexl 1995).
+    profile: a fresh one, filled in place. starts: written at the rows of `order`. Returns the profile's size. The
+    schedules are exactly the active ones, among which an optimum of every regular objective lies (Sprecher, Kolisch and
+    Drexl 1995).
     """
     times, free, size = profile.times, profile.free, 1
     for job in order:
@@ -136,7 +143,8 @@ def serial(order: Ints, release: Ints, length: Ints, words: Ints, guards: int, p
 
 @lean
 def leave(rows: Ints, starts: Ints, ends: Ints, words: Ints, guards: int, profile: Profile, low: int, high: int) -> int:
-    """Fill a fresh profile with what jobs `rows`, running in [starts, ends), leave in [low, high). Behind high nothing is free until FAR.
+    """Fill a fresh profile with what jobs `rows`, running in [starts, ends), leave in [low, high). Behind high nothing
+    is free until FAR.
 
     Returns its size.
     """

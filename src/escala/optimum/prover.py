@@ -1,9 +1,9 @@
-"""Runs one solver on one model, as a script in a process of its own: solvers can then be stopped at any moment, and do not meet each
-other's libraries.
+"""Runs one solver on one model, as a script in a process of its own: solvers can then be stopped at any moment, and do
+not meet each other's libraries.
 
-(highspy 1.15 and OR-Tools 9.15 cannot even be imported together.) Reads an .npz from standard input and writes messages, one JSON object a
-line: {"bound": b}, {"solution": [...]}, {"done": "optimal" | "limit", "version": "..."}. HiGHS's own log goes the same way; its column of
-best bounds is read by the parent. Imports nothing of Escala.
+(highspy 1.15 and OR-Tools 9.15 cannot even be imported together.) Reads an .npz from standard input and writes
+messages, one JSON object a line: {"bound": b}, {"solution": [...]}, {"done": "optimal" | "limit", "version": "..."}.
+HiGHS's own log goes the same way; its column of best bounds is read by the parent. Imports nothing of Escala.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def say(**message: Any) -> None:
 
 
 def milp(data: Any, limit_s: float) -> None:
-    """HiGHS on a programme as `timeindexed.Model`, whose columns are all whole. known: a solution that can hardly be bettered is among its
-    columns, so the heuristics, two fifths of the time, are left out."""
+    """HiGHS on a programme as `timeindexed.Model`, whose columns are all whole. known: a solution that can hardly be
+    bettered is among its columns, so the heuristics, two fifths of the time, are left out."""
     import highspy
 
     columns, rows = data["cost"].size, data["low"].size
@@ -61,7 +61,9 @@ def cpsat(data: Any, limit_s: float) -> None:
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
-    length, demand, capacity, ready, weight = (data[k].tolist() for k in ("length", "demand", "capacity", "ready", "weight"))
+    length, demand, capacity, ready, weight = (
+        data[k].tolist() for k in ("length", "demand", "capacity", "ready", "weight")
+    )
     first, lows, highs = data["first"].tolist(), data["lows"].tolist(), data["highs"].tolist()
     starts, jobs = [], range(len(length))
     for j in jobs:

@@ -1,8 +1,8 @@
-"""Good schedules: orders from priority rules and hints, then annealing, of all jobs at once or (above `FEW` jobs) of some jobs around
-others that stay.
+"""Good schedules: orders from priority rules and hints, then annealing, of all jobs at once or (above `FEW` jobs) of
+some jobs around others that stay.
 
-Iteration limits and a seed decide the outcome; a deadline only cuts it short (and is then reported). Every schedule that leaves this module
-has passed `check_schedule`.
+Iteration limits and a seed decide the outcome; a deadline only cuts it short (and is then reported). Every schedule
+that leaves this module has passed `check_schedule`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from escala.optimum.searcher import Searcher
 
 FEW, WHOLE = 64, 400  # up to so many jobs annealing all at once is enough; is worth doing first
 RUNS, STEPS = 24, 25_000  # many short runs find more than few long ones
-LEAST, PLACES = 20_000, 800_000  # up to FEW jobs steps x jobs stay below PLACES, down to LEAST steps: a slotted list takes a second at most
+# up to FEW jobs steps x jobs stay below PLACES, down to LEAST steps: a slotted list takes a second at most
+LEAST, PLACES = 20_000, 800_000
 HOTTEST = 1.0, 3.0  # first temperatures in turn: cool runs go deep, hot ones far
 PARTS, PART_STEPS, TURNS = (256, 128, 256, 64), 500, 1600  # jobs taken out at a time, annealing steps for them, times
 
@@ -25,7 +26,8 @@ Improved = Callable[[float], None]
 
 
 class Found(NamedTuple):
-    """A checked schedule (n,), its objective, the annealing steps done, and whether the deadline or Ctrl-C cut the search short."""
+    """A checked schedule (n,), its objective, the annealing steps done, and whether the deadline or Ctrl-C cut the
+    search short."""
 
     starts: Ints
     value: float
@@ -35,13 +37,14 @@ class Found(NamedTuple):
 
 
 def search(
-    instance: Instance, *, seed: int = 0, effort: float = 1.0, hints: Iterable[Ints | Floats] = (), lower: float = -np.inf,
-    expired: Callable[[], bool] = lambda: False, improved: Improved | None = None,
+    instance: Instance, *, seed: int = 0, effort: float = 1.0, hints: Iterable[Ints | Floats] = (),
+    lower: float = -np.inf, expired: Callable[[], bool] = lambda: False, improved: Improved | None = None,
 ) -> Found:  # fmt: skip
-    """Best schedule found. hints: (n,) start times or priorities to order by. effort scales the iteration limits. Stops early at `lower` (a
-    proven bound).
+    """Best schedule found. hints: (n,) start times or priorities to order by. effort scales the iteration limits. Stops
+    early at `lower` (a proven bound).
 
-    expired is asked between compiled calls (each well below a second at usual sizes). improved is called with each better value.
+    expired is asked between compiled calls (each well below a second at usual sizes). improved is called with each
+    better value.
     """
     searcher = Searcher(instance, seed)
     cut = interrupted = False

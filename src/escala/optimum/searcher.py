@@ -1,4 +1,5 @@
-"""The best schedule so far, and the ways to better it: priority rules, annealing of all jobs, annealing of some jobs around the others."""
+"""The best schedule so far, and the ways to better it: priority rules, annealing of all jobs, annealing of some jobs
+around the others."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ class Searcher:
         self.random = np.random.default_rng([seed, 0x5EA])
         self.span_weight = 0.0 if instance.summed else 1.0
         scale = float(np.median(instance.length))
-        self.weight: Floats = 1.0 / instance.divisor if instance.summed else np.full(instance.jobs, 0.05 / instance.jobs)
+        self.weight: Floats = (
+            1.0 / instance.divisor if instance.summed else np.full(instance.jobs, 0.05 / instance.jobs)
+        )
         self.unit = float(np.median(instance.length / instance.divisor)) if instance.summed else scale / 2
         self.starts: Ints = self.generate(np.argsort(instance.release, kind="stable"))
         self.value = instance.value(self.starts)
@@ -40,7 +43,15 @@ class Searcher:
         """Serial schedule generation in `order`."""
         instance = self.instance
         starts = np.zeros(instance.jobs, np.int64)
-        serial(order, instance.release, instance.length, self.words, self.guards, fresh(self.capacity, instance.jobs), starts)
+        serial(
+            order,
+            instance.release,
+            instance.length,
+            self.words,
+            self.guards,
+            fresh(self.capacity, instance.jobs),
+            starts,
+        )
         return starts
 
     def offer(self, starts: Ints) -> bool:
@@ -56,9 +67,13 @@ class Searcher:
         return self.random.integers(1, 1 << 63, 1).astype(np.uint64)
 
     def whole(self, steps: int, pieces: int, hottest: float, anew: bool) -> Iterator[None]:
-        """Anneal all jobs from the best schedule's order or (anew) from that of a rule, cooling down from `hottest` over `pieces` calls;
-        yields after each."""
-        order = min((self.rule(draw) for draw in range(4)), key=self._cost) if anew else np.argsort(self.starts, kind="stable")
+        """Anneal all jobs from the best schedule's order or (anew) from that of a rule, cooling down from `hottest`
+        over `pieces` calls; yields after each."""
+        order = (
+            min((self.rule(draw) for draw in range(4)), key=self._cost)
+            if anew
+            else np.argsort(self.starts, kind="stable")
+        )
         for piece in range(pieces):
             hot, cold = (hottest * (COLD / hottest) ** ((piece + k) / pieces) for k in (0, 1))
             starts = np.zeros(self.instance.jobs, np.int64)
@@ -82,12 +97,20 @@ class Searcher:
         return self._anneal(order, release, profile, size, others, (PART_HOT, PART_COLD), steps, starts)
 
     def _anneal(
-        self, order: Ints, release: Ints, profile: Profile, size: int, others: int, heat: tuple[float, float], steps: int, starts: Ints
+        self,
+        order: Ints,
+        release: Ints,
+        profile: Profile,
+        size: int,
+        others: int,
+        heat: tuple[float, float],
+        steps: int,
+        starts: Ints,
     ) -> bool:
         instance, (hot, cold) = self.instance, (self.unit * h for h in heat)
         anneal(
-            order, release, instance.length, self.words, self.guards, instance.ready, self.weight, self.span_weight, others,
-            profile, size, hot, cold, steps, self.stream(), starts, room_for(order.size, size),
+            order, release, instance.length, self.words, self.guards, instance.ready, self.weight, self.span_weight,
+            others, profile, size, hot, cold, steps, self.stream(), starts, room_for(order.size, size),
         )  # fmt: skip
         self.steps += steps
         return self.offer(starts)

@@ -1,4 +1,5 @@
-"""One solver in a process of its own (`prover.py`): what it said counts, whether it ended by itself, at its limit or by Ctrl-C."""
+"""One solver in a process of its own (`prover.py`): what it said counts, whether it ended by itself, at its limit or by
+Ctrl-C."""
 
 from __future__ import annotations
 
@@ -54,7 +55,12 @@ def solve(solver: str, data: dict[str, Any], limit_s: float, report: Report = la
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     # a session of its own: Ctrl-C in a terminal reaches this process alone, which then ends the solver
     child = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, start_new_session=True
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
     )
     lines: queue.Queue[str | None] = queue.Queue()
     errors: list[str] = []
@@ -74,7 +80,11 @@ def solve(solver: str, data: dict[str, Any], limit_s: float, report: Report = la
             if message.get("bound", -math.inf) > bound:
                 bound = message["bound"]
                 report(bound)
-            solution, done, version = message.get("solution", solution), message.get("done", done), message.get("version", version)
+            solution, done, version = (
+                message.get("solution", solution),
+                message.get("done", done),
+                message.get("version", version),
+            )
             if done:
                 break
     except queue.Empty:
@@ -107,7 +117,8 @@ def _complaints(child: subprocess.Popen[bytes], errors: list[str]) -> None:
 
 
 def _message(line: str) -> dict[str, Any]:
-    """A line of the solver as a message. A bound from HiGHS's log has ten digits, so it is lowered by more than their rounding."""
+    """A line of the solver as a message. A bound from HiGHS's log has ten digits, so it is lowered by more than their
+    rounding."""
     if line.startswith("{"):
         message: dict[str, Any] = json.loads(line)
         return message

@@ -1,10 +1,11 @@
 """Splitting: bounds of parts of the schedules instead of one bound of all.
 
-Either a job starts by some tick, or it starts later; the bound of both together is the lower one of the two. In each part the prices go on
-from those of the whole: a few short steps raise them, as what the part leaves out is often what the relaxed schedules made use of. The part
-with the lowest bound is split next (branch and bound, best first: Land and Doig 1960), on the job whose weighted start swings most
-between the relaxed schedules, at its mean start. Parts in which no schedule can be (jobs that run at one time wherever they start demand
-too much together) are left out. Every other part is proved in integers.
+Either a job starts by some tick, or it starts later; the bound of both together is the lower one of the two. In each
+part the prices go on from those of the whole: a few short steps raise them, as what the part leaves out is often what
+the relaxed schedules made use of. The part with the lowest bound is split next (branch and bound, best first: Land and
+Doig 1960), on the job whose weighted start swings most between the relaxed schedules, at its mean start. Parts in which
+no schedule can be (jobs that run at one time wherever they start demand too much together) are left out. Every other
+part is proved in integers.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ class Parts:
         return len(self._heap)
 
     def split(self, times: int, expired: Callable[[], bool] = lambda: False) -> bool:
-        """Split up to `times` times; returns whether `expired` cut it short. Ends where every part is at the target, or the
-        lowest has no choice left."""
+        """Split up to `times` times; returns whether `expired` cut it short. Ends where every part is at the target, or
+        the lowest has no choice left."""
         for _ in range(times):
             bound, _, part = self._heap[0]
             if bound >= self.target - 1e-9 * abs(self.target):
@@ -49,7 +50,8 @@ class Parts:
             for half in halves:
                 self._made += 1
                 heapq.heappush(self._heap, (max(bound, half.bound), self._made, half))
-            heapq.heappop(self._heap)  # last, so that no schedule is in no part at any moment, whenever an interrupt comes
+            # last, so that no schedule is in no part at any moment, whenever an interrupt comes
+            heapq.heappop(self._heap)
         return False
 
     def _halves(self, part: Part) -> list[Part] | None:
@@ -69,11 +71,13 @@ class Parts:
         ]
 
     def _possible(self, window: Window) -> bool:
-        """False if the ticks in which jobs run wherever they start in the window are too many for the capacities: no schedule is there."""
+        """False if the ticks in which jobs run wherever they start in the window are too many for the capacities: no
+        schedule is there."""
         instance = self.dual.instance
         end = window.earliest + instance.length  # [latest, end) is every schedule's
         sure = np.flatnonzero(window.latest < end)
-        order = np.argsort(np.concatenate([end[sure], window.latest[sure]]), kind="stable")  # at equal ticks ends come first
+        # at equal ticks ends come first
+        order = np.argsort(np.concatenate([end[sure], window.latest[sure]]), kind="stable")
         change = np.concatenate([-instance.demand[sure], instance.demand[sure]])[order]
         return bool(np.all(np.cumsum(change, axis=0) <= instance.capacity))
 
@@ -83,7 +87,7 @@ class Parts:
         return [(part.window, prove(dual.instance, dual.grid, part.prices, part.window)) for _, _, part in self._heap]
 
     def cost(self) -> Fraction:
-        """The exact bound of the summed cost: the lowest of the parts' own, or that of the whole (rounding prices down may cost more than a
-        part gains)."""
+        """The exact bound of the summed cost: the lowest of the parts' own, or that of the whole (rounding prices down
+        may cost more than a part gains)."""
         least = min(proof.cost for _, proof in self.proofs())
         return max(least, self.dual.proof().cost)

@@ -1,4 +1,5 @@
-"""The compiled loops of the energy bound: a node's cheapest life under prices, and the subgradient of nodes and jobs together."""
+"""The compiled loops of the energy bound: a node's cheapest life under prices, and the subgradient of nodes and jobs
+together."""
 
 from __future__ import annotations
 
@@ -8,15 +9,21 @@ from escala.compile import inlined, lean
 from escala.optimum.instance import Floats, Ints
 from escala.optimum.prices import cheapest, take
 
-PATIENCE = 200  # steps without a better bound; more than for jobs, and no return to the best prices: all nodes live alike and jump together
+# steps without a better bound; more than for jobs, and no return to the best prices: all nodes live alike and jump
+# together
+PATIENCE = 200
 
 
 @inlined
-def node_path_inline(prices: Any, width: int, idle: Any, on: Any, off: Any, free: int, warm: int, came: Any, path: Any) -> Any:
-    """Least cost of one node's life: each tick on costs idle - price, switching on `on`, switching off `off` (0 from edge `free` on).
+def node_path_inline(
+    prices: Any, width: int, idle: Any, on: Any, off: Any, free: int, warm: int, came: Any, path: Any
+) -> Any:
+    """Least cost of one node's life: each tick on costs idle - price, switching on `on`, switching off `off` (0 from
+    edge `free` on).
 
-    warm: 1 if it is on at the start. path[warm, cell] = 1 where it is on. Dynamic programme over the cells with states off and on; within a
-    cell the rate is constant, so switching at edges is best. came: memory (2, cells + 1), bits: 1 off came from on, 2 on came from off.
+    warm: 1 if it is on at the start. path[warm, cell] = 1 where it is on. Dynamic programme over the cells with states
+    off and on; within a cell the rate is constant, so switching at edges is best. came: memory (2, cells + 1), bits: 1
+    off came from on, 2 on came from off.
     """
     cells = prices.shape[1]
     was_off = idle * 0
@@ -60,21 +67,33 @@ def node_path(prices: Any, width: int, idle: Any, on: Any, off: Any, free: int, 
 
 @lean
 def window_costs(
-    release: Ints, latest: Ints, length: Ints, nodes: Ints, width: int, prices: Ints, prefix: Ints, buffer: Ints, least: Ints
+    release: Ints,
+    latest: Ints,
+    length: Ints,
+    nodes: Ints,
+    width: int,
+    prices: Ints,
+    prefix: Ints,
+    buffer: Ints,
+    least: Ints,
 ) -> None:
     """Write each job's exact least sum of prices over its starts in [release, latest] to `least` (n,)."""
     cells = prices.shape[1]
     for job in range(release.size):
-        least[job], _ = cheapest(0, latest[job], release[job], latest[job], length[job], nodes[job], prefix, prices, width, cells, buffer)
+        least[job], _ = cheapest(
+            0, latest[job], release[job], latest[job], length[job], nodes[job], prefix, prices, width, cells, buffer
+        )
 
 
 @lean
 def subgradient_nodes(
-    release: Ints, latest: Ints, length: Ints, nodes: Ints, total: int, warm_nodes: int, width: int, free: int, idle: float, on: float,
-    off: float, work: float, prices: Floats, best_prices: Floats, direction: Floats, numbers: Floats, iterations: int, target: float,
-    prefix: Floats, use: Floats, buffer: Floats, came: Any, path: Any,
+    release: Ints, latest: Ints, length: Ints, nodes: Ints, total: int, warm_nodes: int, width: int, free: int,
+    idle: float, on: float,
+    off: float, work: float, prices: Floats, best_prices: Floats, direction: Floats, numbers: Floats, iterations: int,
+    target: float, prefix: Floats, use: Floats, buffer: Floats, came: Any, path: Any,
 ) -> int:  # fmt: skip
-    """As `prices.subgradient`, for the prices of busy nodes (1, cells) in joules per node and tick. work: idle energy of all busy ticks."""
+    """As `prices.subgradient`, for the prices of busy nodes (1, cells) in joules per node and tick. work: idle energy
+    of all busy ticks."""
     cells = prices.shape[1]
     for iteration in range(iterations):
         bound = -work
@@ -83,7 +102,17 @@ def subgradient_nodes(
             use[0, cell] = 0.0
         for job in range(release.size):
             value, start = cheapest(
-                0.0, latest[job], release[job], latest[job], length[job], nodes[job], prefix, prices, width, cells, buffer
+                0.0,
+                latest[job],
+                release[job],
+                latest[job],
+                length[job],
+                nodes[job],
+                prefix,
+                prices,
+                width,
+                cells,
+                buffer,
             )
             bound += value
             take(use, 0, nodes[job, 0], start, start + length[job], width, cells)

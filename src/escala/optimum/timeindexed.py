@@ -1,8 +1,9 @@
 """The time-indexed model: x[j, t] = 1 if job j starts at tick t.
 
-minimise the sum of costs, one start per job, and at every tick the demands of the running jobs within the capacities. Only the starts that
-`thinning` leaves become columns. Jobs of equal length, demand and grace are one class, of which y[class, t] start at t: of two such jobs
-the one released first may go first, and delays only add up. That leaves no symmetry.
+minimise the sum of costs, one start per job, and at every tick the demands of the running jobs within the capacities.
+Only the starts that `thinning` leaves become columns. Jobs of equal length, demand and grace are one class, of which
+y[class, t] start at t: of two such jobs the one released first may go first, and delays only add up. That leaves no
+symmetry.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ MAX_ENTRIES = 4_000_000  # non-zero entries of the matrix that are given to a so
 class Model(NamedTuple):
     """A mixed-integer programme: minimise cost @ y, low <= A y <= high, 0 <= y <= top whole; A in coordinates.
 
-    The last column stands for the best schedule known: 1 there and 0 elsewhere is feasible. `offset` is to be added to the objective; the
-    sum is the summed cost of the schedule. classes[c] are the rows of a class by release; column k (but the last) starts one job of class
-    owner[k] at tick[k].
+    The last column stands for the best schedule known: 1 there and 0 elsewhere is feasible. `offset` is to be added to
+    the objective; the sum is the summed cost of the schedule. classes[c] are the rows of a class by release; column k
+    (but the last) starts one job of class owner[k] at tick[k].
     """
 
     cost: Floats
@@ -38,7 +39,8 @@ class Model(NamedTuple):
     tick: Ints
 
     def starts(self, y: Floats, jobs: int) -> Ints | None:
-        """The schedule of a solution (n,), or None where it is the one known already. Equal jobs take their starts in order of release."""
+        """The schedule of a solution (n,), or None where it is the one known already. Equal jobs take their starts in
+        order of release."""
         times = np.zeros(jobs, np.int64)
         counts = np.rint(y[:-1]).astype(np.int64)
         for c, members in enumerate(self.classes):
@@ -51,8 +53,8 @@ class Model(NamedTuple):
 
 
 def classes_of(instance: Instance) -> list[Ints]:
-    """Rows of jobs that are alike (in length, demand and what delay costs), each by release. With a period of grace delays do not simply
-    add up: such jobs are alike only if released together.
+    """Rows of jobs that are alike (in length, demand and what delay costs), each by release. With a period of grace
+    delays do not simply add up: such jobs are alike only if released together.
     """
     grace = instance.ready - instance.release
     keys: dict[tuple[int, ...], list[int]] = {}
@@ -69,7 +71,10 @@ def build(instance: Instance, starts: Starts, cost: float) -> Model | None:
     classes = classes_of(instance)
     heads = np.array([rows[0] for rows in classes])
     sizes = np.array([rows.size for rows in classes])
-    slots = [np.unique(np.concatenate([starts.ticks[starts.first[j] : starts.first[j + 1]] for j in rows])) for rows in classes]
+    slots = [
+        np.unique(np.concatenate([starts.ticks[starts.first[j] : starts.first[j + 1]] for j in rows]))
+        for rows in classes
+    ]
     owner = np.repeat(np.arange(len(classes)), [s.size for s in slots])
     tick, head = np.concatenate(slots), heads[owner]
     span = instance.length[head] // starts.unit
@@ -79,16 +84,34 @@ def build(instance: Instance, starts: Starts, cost: float) -> Model | None:
     least = np.array([price[owner == c].min() for c in range(len(classes))])
     # members released after the head are charged from the head's release: put that right once, in the offset
     early = np.array(
-        [float((instance.release[rows] - instance.release[rows[0]]).sum()) / int(instance.divisor[rows[0]]) for rows in classes]
+        [
+            float((instance.release[rows] - instance.release[rows[0]]).sum()) / int(instance.divisor[rows[0]])
+            for rows in classes
+        ]
     )
     offset = float((least * sizes).sum() - early.sum())
     fits = np.min(instance.capacity // np.maximum(1, instance.demand[head]), axis=1)
     top = np.append(np.minimum(sizes[owner], fits), 1.0)
-    blocks = [_members(classes, sizes, owner, tick, instance.release), *_capacities(instance, starts, owner, tick, head, span, top)]
+    blocks = [
+        _members(classes, sizes, owner, tick, instance.release),
+        *_capacities(instance, starts, owner, tick, head, span, top),
+    ]
     base = np.cumsum([0] + [block[3].size for block in blocks])
     rows = np.concatenate([block[0] + shift for block, shift in zip(blocks, base)])
     columns, entries, low, high = (np.concatenate([block[k] for block in blocks]) for k in range(1, 5))
-    return Model(np.append(price - least[owner], cost - offset), top, low, high, rows, columns, entries, offset, classes, owner, tick)
+    return Model(
+        np.append(price - least[owner], cost - offset),
+        top,
+        low,
+        high,
+        rows,
+        columns,
+        entries,
+        offset,
+        classes,
+        owner,
+        tick,
+    )
 
 
 Block = tuple[Ints, Ints, Floats, Floats, Floats]
@@ -112,7 +135,9 @@ def _members(classes: list[Ints], sizes: Ints, owner: Ints, tick: Ints, release:
     return np.concatenate(rows), np.concatenate(columns), np.concatenate(entries), np.array(low), np.array(high)
 
 
-def _capacities(instance: Instance, starts: Starts, owner: Ints, tick: Ints, head: Ints, span: Ints, top: Floats) -> list[Block]:
+def _capacities(
+    instance: Instance, starts: Starts, owner: Ints, tick: Ints, head: Ints, span: Ints, top: Floats
+) -> list[Block]:
     """One row per kind and tick at which something may start (at any other tick no more runs than just before)."""
     cell = (tick - starts.origin) // starts.unit
     begins = np.unique(cell)
@@ -128,5 +153,7 @@ def _capacities(instance: Instance, starts: Starts, owner: Ints, tick: Ints, hea
         number = np.cumsum(tight) - 1
         used = tight[row] & (demand > 0)
         size = int(tight.sum())
-        blocks.append((number[row[used]], column[used], demand[used], np.full(size, -np.inf), np.full(size, float(units))))
+        blocks.append(
+            (number[row[used]], column[used], demand[used], np.full(size, -np.inf), np.full(size, float(units)))
+        )
     return blocks

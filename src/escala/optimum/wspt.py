@@ -1,9 +1,11 @@
-"""Cheap bounds, exact in Python's integers and event-driven: mean busy times for sums, energy and rounding arguments for the makespan.
+"""Cheap bounds, exact in Python's integers and event-driven: mean busy times for sums, energy and rounding arguments
+for the makespan.
 
-Mean busy time (Goemans 1997; Goemans et al. 2002): in any schedule, job j's work length * demand is done at a constant rate around its
-midpoint start + length / 2, and all work together is done at a rate of at most the capacity. Let one machine of the whole capacity do the
-work instead, preempting and in any shares. The weighted sum of mean times at which the work is done is least if always the released work of
-the largest weight per unit is done. The bound is near the truth in deep overload and worth little elsewhere.
+Mean busy time (Goemans 1997; Goemans et al. 2002): in any schedule, job j's work length * demand is done at a constant
+rate around its midpoint start + length / 2, and all work together is done at a rate of at most the capacity. Let one
+machine of the whole capacity do the work instead, preempting and in any shares. The weighted sum of mean times at which
+the work is done is least if always the released work of the largest weight per unit is done. The bound is near the
+truth in deep overload and worth little elsewhere.
 """
 
 from __future__ import annotations
@@ -20,14 +22,15 @@ SCALE = 1 << 80
 
 
 def mean_busy_bound(instance: Instance) -> Fraction:
-    """Lower bound of the sum of max(0, start - ready) / divisor, over all kinds; O(n log n) events. ValueError for the makespan."""
+    """Lower bound of the sum of max(0, start - ready) / divisor, over all kinds; O(n log n) events. ValueError for the
+    makespan."""
     if not instance.summed:
         raise ValueError("the mean busy time bounds sums, not the makespan")
     best = Fraction(0)
     for kind in range(instance.capacity.size):
         works = instance.demand[:, kind] > 0
-        # sum of max(0, x) over all jobs >= sum of x over any of them: take all, or those without a period of grace (or of a tick, which
-        # rounding makes)
+        # sum of max(0, x) over all jobs >= sum of x over any of them: take all, or those without a period of grace (or
+        # of a tick, which rounding makes)
         sets = [works, *(works & (instance.ready - instance.release <= grace) for grace in (1, 0))]
         for size in sorted({int(rows.sum()) for rows in sets}):
             rows = next(rows for rows in sets if rows.sum() == size)
@@ -36,7 +39,8 @@ def mean_busy_bound(instance: Instance) -> Fraction:
 
 
 def _mean_busy(instance: Instance, kind: int, rows: Ints) -> Fraction:
-    """The bound for one kind and the jobs `rows`. Time is counted in 1 / capacity ticks, so that all event times are whole."""
+    """The bound for one kind and the jobs `rows`. Time is counted in 1 / capacity ticks, so that all event times are
+    whole."""
     capacity = int(instance.capacity[kind])
     rows = rows[np.argsort(instance.release[rows], kind="stable")]
     release = [int(r) * capacity for r in instance.release[rows]]
@@ -68,11 +72,12 @@ def _mean_busy(instance: Instance, kind: int, rows: Ints) -> Fraction:
 
 
 def makespan_bound(instance: Instance) -> int:
-    """Lower bound of the makespan in ticks: the longest job; and, from every release on, the rounded area of the jobs released by then or
-    later.
+    """Lower bound of the makespan in ticks: the longest job; and, from every release on, the rounded area of the jobs
+    released by then or later.
 
-    The roundings are dual feasible functions (Fekete and Schepers 2001), which also see that wide jobs exclude each other. A later release
-    can only push the end back, so for each release rho: end >= rho + ceil(area of jobs with release >= rho).
+    The roundings are dual feasible functions (Fekete and Schepers 2001), which also see that wide jobs exclude each
+    other. A later release can only push the end back, so for each release rho: end >= rho + ceil(area of jobs with
+    release >= rho).
     """
     first = int(instance.release.min())
     end = int((instance.release + instance.length).max())
@@ -93,7 +98,10 @@ def rounded(demand: Ints, capacity: int) -> Iterator[tuple[list[int], int]]:
     yield units, capacity
     for parts in range(1, 6):
         # f(q) = floor((k + 1) q / C) / k, and q / C where (k + 1) q / C is whole; shares count 1 / (k C)
-        yield [parts * q if (parts + 1) * q % capacity == 0 else (parts + 1) * q // capacity * capacity for q in units], parts * capacity
+        yield (
+            [parts * q if (parts + 1) * q % capacity == 0 else (parts + 1) * q // capacity * capacity for q in units],
+            parts * capacity,
+        )
     for least in sorted({q for q in units if 0 < 2 * q <= capacity})[:32]:
         # jobs below `least` count nothing, those that leave less than it count whole
         yield [capacity if q > capacity - least else 0 if q < least else q for q in units], capacity

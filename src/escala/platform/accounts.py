@@ -1,4 +1,5 @@
-"""The account tree of a site: who has how many shares and which limits, from a site.toml or from what `sacctmgr show assoc -P` prints."""
+"""The account tree of a site: who has how many shares and which limits, from a site.toml or from what `sacctmgr show
+assoc -P` prints."""
 
 from __future__ import annotations
 
@@ -12,13 +13,15 @@ from escala.platform.site_entries import parsable, whole
 ROOT = "root"
 ENTRIES = ("parent", "shares", "users")
 Accounts = dict[str, dict[str, Any]]
-"""Account -> its parent ("root" is above all), shares, and users with their shares: {"parent": str, "shares": int, "users": {str: int}};
-with limits (`escala.platform.limits`) also "limits" and "user_limits", of each user that has some."""
+"""Account -> its parent ("root" is above all), shares, and users with their shares: {"parent": str, "shares": int,
+"users": {str: int}}; with limits (`escala.platform.limits`) also "limits" and "user_limits", of each user that has
+some."""
 
 
 def accounts_of(table: Any, where: str) -> Accounts:
-    """The tree of `[accounts]`: NAME = {parent = "...", shares = 1, users = {NAME = 1}}, each part optional, with limits of the account; a
-    user with limits of its own is a table too, {shares = 1, max_jobs = 10}. EscalaError for a bad one."""
+    """The tree of `[accounts]`: NAME = {parent = "...", shares = 1, users = {NAME = 1}}, each part optional, with
+    limits of the account; a user with limits of its own is a table too, {shares = 1, max_jobs = 10}. EscalaError for a
+    bad one."""
     if not isinstance(table, Mapping):
         raise EscalaError(f"{where} must be a table of accounts, not {quoted(table)}")
     found: Accounts = {}
@@ -62,35 +65,48 @@ def check_tree(accounts: Accounts, where: str) -> None:
     for name, told in accounts.items():
         parent = told["parent"]
         if parent != ROOT and parent not in accounts:
-            raise EscalaError(f"{where}: account {quoted(name)} is under {quoted(parent)}, which is no account: add it, or mend the parent")
+            raise EscalaError(
+                f"{where}: account {quoted(name)} is under {quoted(parent)}, which is no account: add it, or mend the "
+                "parent"
+            )
         above = name
         for _ in range(len(accounts) + 1):
             if above == ROOT:
                 break
             above = accounts[above]["parent"] if above in accounts else ROOT
         else:
-            raise EscalaError(f"{where}: account {quoted(name)} is above itself by way of others: break the circle of parents")
+            raise EscalaError(
+                f"{where}: account {quoted(name)} is above itself by way of others: break the circle of parents"
+            )
 
 
 def read_associations(text: str, where: str, unread: list[str]) -> Accounts:
-    """The tree that `sacctmgr show assoc -P` prints: columns Account, User, Share, and the parents in ParentName or by `tree`'s blanks.
+    """The tree that `sacctmgr show assoc -P` prints: columns Account, User, Share, and the parents in ParentName or by
+    `tree`'s blanks.
 
-    Limits of users that their account or one above it has too, as sacctmgr repeats them, are left to those. What has no model goes into
-    `unread`. EscalaError for two clusters in one file, and for shares that are no number (Fairshare=parent).
+    Limits of users that their account or one above it has too, as sacctmgr repeats them, are left to those. What has no
+    model goes into `unread`. EscalaError for two clusters in one file, and for shares that are no number
+    (Fairshare=parent).
     """
     rows = parsable(text, where)
     if len({row.get("cluster") for row in rows}) > 1:
-        raise EscalaError(f"{where}: associations of several clusters: export one, with `sacctmgr show assoc cluster=NAME tree -P`")
+        raise EscalaError(
+            f"{where}: associations of several clusters: export one, with `sacctmgr show assoc cluster=NAME tree -P`"
+        )
     found: Accounts = {}
     above: list[tuple[int, str]] = []
     for row in rows:
         name, user = row["account"].strip(), row["user"].strip()
-        shares = whole(row.get("share", row.get("fairshare", "")).strip() or 1, f"{where}, share of {quoted(user or name)}")
+        shares = whole(
+            row.get("share", row.get("fairshare", "")).strip() or 1, f"{where}, share of {quoted(user or name)}"
+        )
         bounds = bounds_of_row(row, ASSOCIATION, f"{where}, {quoted(user or name)}", unread)
         if user:
             account = found.setdefault(name, {"parent": ROOT, "shares": 1, "users": {}})
             account["users"][user] = shares
-            _limit(account, account.get("limits", {}), account.get("user_limits", {}) | ({user: bounds} if bounds else {}))
+            _limit(
+                account, account.get("limits", {}), account.get("user_limits", {}) | ({user: bounds} if bounds else {})
+            )
             continue
         deep = len(row["account"]) - len(row["account"].lstrip(" "))
         while above and above[-1][0] >= deep:
@@ -112,7 +128,9 @@ def _without_repeats(found: Accounts) -> Accounts:
         users = {user: _unlike(bounds, inherited(found, name)) for user, bounds in told.get("user_limits", {}).items()}
         kept = {key: value for key, value in told.items() if key not in ("limits", "user_limits")}
         _limit(
-            kept, _unlike(own, inherited(found, above[name])) if name != ROOT else own, {user: one for user, one in users.items() if one}
+            kept,
+            _unlike(own, inherited(found, above[name])) if name != ROOT else own,
+            {user: one for user, one in users.items() if one},
         )
         plain[name] = kept
     return plain
@@ -123,7 +141,8 @@ def _unlike(bounds: Bounds, usual: Bounds) -> Bounds:
 
 
 def inherited(accounts: Mapping[str, Mapping[str, Any]], name: str) -> Bounds:
-    """The limits that a user of an account has from it, or from the next account above that has one: all but those of groups."""
+    """The limits that a user of an account has from it, or from the next account above that has one: all but those of
+    groups."""
     found: Bounds = {}
     while True:
         told = accounts.get(name, {"limits": {}, "parent": ROOT})

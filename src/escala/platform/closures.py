@@ -1,4 +1,5 @@
-"""Spans in which nodes are not there for jobs: outages, drains and reservations, from a site.toml or `scontrol show reservation`."""
+"""Spans in which nodes are not there for jobs: outages, drains and reservations, from a site.toml or `scontrol show
+reservation`."""
 
 from __future__ import annotations
 
@@ -19,11 +20,12 @@ NOT_MODELLED = ("TIME_FLOAT", "REPLACE", "REPLACE_DOWN", "ANY_NODES", "PART_NODE
 
 
 class Closure(NamedTuple):
-    """nodes: node numbers, rising. from_s, until_s: unix seconds (of logs without dates: seconds on their clock). kind: down (what runs
-    there ends, or is queued again with `requeue`), drain (nothing new starts), reserved (known beforehand, nothing may run into it).
-    name: of a reservation, by which jobs ask for it; several spans may have one. users, accounts: whose jobs may, empty: everybody's;
-    those with a - before their names may not. flags: flex (its jobs may start before it, end behind it, and have other nodes too),
-    magnetic (jobs that may run in it do so without asking for it)."""
+    """nodes: node numbers, rising. from_s, until_s: unix seconds (of logs without dates: seconds on their clock). kind:
+    down (what runs there ends, or is queued again with `requeue`), drain (nothing new starts), reserved (known
+    beforehand, nothing may run into it).
+    name: of a reservation, by which jobs ask for it; several spans may have one. users, accounts: whose jobs may,
+    empty: everybody's; those with a - before their names may not. flags: flex (its jobs may start before it, end behind
+    it, and have other nodes too), magnetic (jobs that may run in it do so without asking for it)."""
 
     nodes: tuple[int, ...]
     from_s: float
@@ -41,7 +43,8 @@ class Closure(NamedTuple):
         return MAGNETIC in self.flags and known and self.admits(user, accounts)
 
     def admits(self, user: str | None, accounts: Sequence[str]) -> bool:
-        """May a job of this user, in an account below the others, ask for it? What is not known of a job is no hindrance."""
+        """May a job of this user, in an account below the others, ask for it? What is not known of a job is no
+        hindrance."""
         return _admits(self.users, [] if user is None else [user]) and _admits(self.accounts, accounts)
 
 
@@ -64,23 +67,34 @@ def closure_of(entry: Any, listed: Callable[[str, str], tuple[int, ...]], where:
         raise EscalaError(f"{where}: unknown kind {quoted(kind)}; known: {', '.join(KINDS)}")
     if not isinstance(requeue, bool):
         raise EscalaError(f"{where}, requeue: {quoted(requeue)} is neither true nor false")
-    begins, ends = moment(entry.get("from"), f"{where}, from"), moment(entry.get("until", "never"), f"{where}, until", MOST_S)
+    begins, ends = (
+        moment(entry.get("from"), f"{where}, from"),
+        moment(entry.get("until", "never"), f"{where}, until", MOST_S),
+    )
     if not begins < ends:
         raise EscalaError(f"{where}: ends at {ends:g} s, not after it begins at {begins:g} s")
     if kind != RESERVED and any(key in entry for key in OWN):
         raise EscalaError(
-            f"{where}: name, users, accounts and flags are those of a reservation: give kind = {quoted(RESERVED)}, or leave them out"
+            f"{where}: name, users, accounts and flags are those of a reservation: give kind = {quoted(RESERVED)}, or "
+            "leave them out"
         )
-    name, users, accounts, flags = entry.get("name"), *(_names(entry.get(key, ()), f"{where}, {key}") for key in OWN[1:])
+    name, users, accounts, flags = (
+        entry.get("name"),
+        *(_names(entry.get(key, ()), f"{where}, {key}") for key in OWN[1:]),
+    )
     if name is None and (users or accounts or flags):
-        raise EscalaError(f"{where}: users, accounts and flags need a name, by which their jobs ask for the reservation")
+        raise EscalaError(
+            f"{where}: users, accounts and flags need a name, by which their jobs ask for the reservation"
+        )
     flags = tuple(one.lower() for one in flags)
     for one in flags:
         if one not in FLAGS:
             raise EscalaError(f"{where}: unknown flag {quoted(one)}; {nearest(one, FLAGS)}known: {', '.join(FLAGS)}")
     if name is not None and (not isinstance(name, str) or not name):
         raise EscalaError(f"{where}, name: {quoted(name)} is no name")
-    return Closure(listed(str(entry.get("nodes", "ALL")), where), begins, ends, str(kind), requeue, name, users, accounts, flags)
+    return Closure(
+        listed(str(entry.get("nodes", "ALL")), where), begins, ends, str(kind), requeue, name, users, accounts, flags
+    )
 
 
 def _names(value: Any, where: str) -> tuple[str, ...]:
@@ -100,7 +114,9 @@ def moment(value: Any, where: str, never: float | None = None) -> float:
     try:
         found = value if isinstance(value, datetime.datetime) else datetime.datetime.fromisoformat(str(value))
     except ValueError:
-        raise EscalaError(f"{where}: {quoted(value)} is no moment; write 2026-11-03T06:00:00 (UTC), or unix seconds") from None
+        raise EscalaError(
+            f"{where}: {quoted(value)} is no moment; write 2026-11-03T06:00:00 (UTC), or unix seconds"
+        ) from None
     return (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
 
 
@@ -108,7 +124,11 @@ def entry_of(closure: Closure) -> dict[str, Any]:
     """All but the nodes, as a site.toml has it."""
     told: dict[str, Any] = {"from": _written(closure.from_s)}
     told |= {"until": _written(closure.until_s)} if closure.until_s < MOST_S else {}
-    told |= {"kind": closure.kind} | ({} if closure.requeue else {"requeue": False}) | ({"name": closure.name} if closure.name else {})
+    told |= (
+        {"kind": closure.kind}
+        | ({} if closure.requeue else {"requeue": False})
+        | ({"name": closure.name} if closure.name else {})
+    )
     return told | {key: list(getattr(closure, key)) for key in OWN[1:] if getattr(closure, key)}
 
 
@@ -118,7 +138,9 @@ def _written(seconds: float) -> Any:
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def read_reservations(text: str, where: str, listed: Callable[[str, str], tuple[int, ...]], unread: list[str]) -> tuple[Closure, ...]:
+def read_reservations(
+    text: str, where: str, listed: Callable[[str, str], tuple[int, ...]], unread: list[str]
+) -> tuple[Closure, ...]:
     """What `scontrol show reservation` prints, as reserved nodes for the jobs of some."""
     found = []
     for record in re.split(r"(?m)^(?=\s*ReservationName=)", text):
@@ -129,9 +151,18 @@ def read_reservations(text: str, where: str, listed: Callable[[str, str], tuple[
         if told.get("Nodes", "(null)") in ("(null)", ""):
             unread.append(f"{here}: has no nodes")
             continue
-        entry: dict[str, Any] = {"nodes": told["Nodes"], "from": told.get("StartTime"), "until": told.get("EndTime"), "kind": RESERVED}
+        entry: dict[str, Any] = {
+            "nodes": told["Nodes"],
+            "from": told.get("StartTime"),
+            "until": told.get("EndTime"),
+            "kind": RESERVED,
+        }
         entry["name"] = told["ReservationName"]
-        entry |= {key.lower(): told[key].split(",") for key in ("Users", "Accounts") if told.get(key, "(null)") not in ("(null)", "")}
+        entry |= {
+            key.lower(): told[key].split(",")
+            for key in ("Users", "Accounts")
+            if told.get(key, "(null)") not in ("(null)", "")
+        }
         listed_flags = told.get("Flags", "").split(",")
         entry["flags"] = [one.lower() for one in listed_flags if one.lower() in FLAGS]
         found.append(closure_of(entry, listed, here))

@@ -1,5 +1,5 @@
-"""A site from what Slurm's own commands print: slurm.conf, `scontrol show node`, `show partition`, `show config`, `sacctmgr show qos`
-and `show assoc`."""
+"""A site from what Slurm's own commands print: slurm.conf, `scontrol show node`, `show partition`, `show config`,
+`sacctmgr show qos` and `show assoc`."""
 
 from __future__ import annotations
 
@@ -36,12 +36,14 @@ KEPT = re.compile(
     r"^(scheduler|select|priority|fairshare|preempt|jobrequeue|messagetimeout|topology|accountingstorage(type|tres|enforce)|killwait|overtimelimit|resvoverrun|completewait|defmem|maxmem|"
     r"slurm_version|enforcepartlimits|maxarraysize|maxjobcount|batchstarttimeout|grestypes|launchparameters|reconfigflags)"
 )
-"""Settings that have to do with who runs when; addresses, paths and users of a slurm.conf have not, and do not go into a site.toml."""
+"""Settings that have to do with who runs when; addresses, paths and users of a slurm.conf have not, and do not go into
+a site.toml."""
 _ENTRY = re.compile(r"(\w+)=((?:\S|\s(?!\w+=)(?!\s))*)")
 
 
 def kind_of(path: Path) -> str | None:
-    """nodes, partitions, config, gres, associations, qos (of `KINDS`), conf (slurm.conf), toml (a site.toml), or None for none of these."""
+    """nodes, partitions, config, gres, associations, qos (of `KINDS`), conf (slurm.conf), toml (a site.toml), or None
+    for none of these."""
     with guarded(path, "an export of a site"):
         text = read_text(path)
     for kind, mark in KINDS.items():
@@ -53,7 +55,8 @@ def kind_of(path: Path) -> str | None:
 
 
 def read_exports(paths: Sequence[Path]) -> Site:
-    """The site of these exports together, with the settings that have to do with who runs when. A slurm.conf says what the others do not.
+    """The site of these exports together, with the settings that have to do with who runs when. A slurm.conf says what
+    the others do not.
 
     EscalaError where no node is described, and for a file that is none of these.
     """
@@ -61,8 +64,8 @@ def read_exports(paths: Sequence[Path]) -> Site:
     strange = [path for path, kind in kinds.items() if kind is None]
     if strange:
         raise EscalaError(
-            f"{strange[0]}: neither a slurm.conf nor what scontrol show node, partition, config or reservation, or sacctmgr show qos or "
-            "assoc -P print"
+            f"{strange[0]}: neither a slurm.conf nor what scontrol show node, partition, config or reservation, or "
+            "sacctmgr show qos or assoc -P print"
         )
     if list(kinds.values()) == ["toml"]:
         return read_site(paths[0])
@@ -100,7 +103,9 @@ def _reservations(site: Site, paths: Sequence[Path]) -> tuple[tuple[Closure, ...
     nodes, unread = Nodes(), list[str]()
     nodes.number = {name: k for k, name in enumerate(site.names)}
     nodes.names = list(site.names)
-    return tuple(one for path in paths for one in read_reservations(read_text(path), path.name, nodes.listed, unread)), unread
+    return tuple(
+        one for path in paths for one in read_reservations(read_text(path), path.name, nodes.listed, unread)
+    ), unread
 
 
 def _add_conf(conf: Conf, path: Path) -> None:
@@ -127,7 +132,8 @@ def _add(conf: Conf, path: Path, kind: str) -> None:
         state = told.pop("state", "") if kind == "nodes" else told.get("state", "")
         if kind == "nodes" and any(word in state.upper() for word in GONE):
             conf.unread.append(
-                f"{path.name}: node {told.get('nodename')} is {state} at the moment: kept; take it out if it is gone for good"
+                f"{path.name}: node {told.get('nodename')} is {state} at the moment: kept; take it out if it is gone "
+                "for good"
             )
         if kind == "partitions" and "nodes" not in told:
             conf.unread.append(f"{path.name}: partition {told.get('partitionname')} has no node: left out")

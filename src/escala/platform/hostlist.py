@@ -23,7 +23,8 @@ def split_hosts(text: str) -> list[str]:
 
 
 def hosts_of(text: str, where: str) -> list[str]:
-    """The names that a host list stands for, in its order. EscalaError, beginning with `where`, for one that is broken or far too long."""
+    """The names that a host list stands for, in its order. EscalaError, beginning with `where`, for one that is broken
+    or far too long."""
     found: list[str] = []
     for part in split_hosts(text):
         for name in _expanded(part, f"{where}: host list {quoted(text)}"):
@@ -84,7 +85,12 @@ def folded(names: Sequence[str]) -> str:
             parts.append(name)
             continue
         before, digits, after = match.groups()
-        if kept is not None and kept == (before, after) and int(digits) == int(runs[-1][1]) + 1 and _alike(runs[-1][1], digits):
+        if (
+            kept is not None
+            and kept == (before, after)
+            and int(digits) == int(runs[-1][1]) + 1
+            and _alike(runs[-1][1], digits)
+        ):
             runs[-1][1] = digits
         elif kept is not None and kept == (before, after):
             runs.append([digits, digits])
@@ -96,10 +102,14 @@ def folded(names: Sequence[str]) -> str:
 
 
 def _alike(last: str, next_: str) -> bool:
-    """May one range go from the first number to the second? Where numbers are filled with zeros all must have one length."""
+    """May one range go from the first number to the second? Where numbers are filled with zeros all must have one
+    length."""
     return len(last) == len(next_) or not (last.startswith("0") or next_.startswith("0"))
 
 
 def in_order(names: Iterable[str]) -> list[str]:
     """Names sorted as people count: n2 before n10."""
-    return sorted(names, key=lambda name: [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name)])
+    return sorted(
+        names,
+        key=lambda name: [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name)],
+    )

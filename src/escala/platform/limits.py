@@ -1,7 +1,9 @@
-"""Limits of QOS and associations as a site has them, under names of site.toml: from its tables, and from what `sacctmgr show -P` prints.
+"""Limits of QOS and associations as a site has them, under names of site.toml: from its tables, and from what `sacctmgr
+show -P` prints.
 
-Limits of a QOS hold for its jobs (grp), for those of each user or account in it, or for each job; those of an association for an account
-and all below it (grp), or for each user there (max). Rules: https://slurm.schedmd.com/resource_limits.html.
+Limits of a QOS hold for its jobs (grp), for those of each user or account in it, or for each job; those of an
+association for an account and all below it (grp), or for each user there (max). Rules:
+https://slurm.schedmd.com/resource_limits.html.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from escala.errors import EscalaError, nearest, quoted
 from escala.platform.site_entries import seconds_of, whole
 
 Bounds = dict[str, Any]
-"""Name of a limit -> whole number, or for `..._tres` {TRES: whole number}, or for max_time seconds; `flags`: a tuple of names."""
+"""Name of a limit -> whole number, or for `..._tres` {TRES: whole number}, or for max_time seconds; `flags`: a tuple of
+names."""
 
 PRIORITY, FLAGS, TIME = "priority", "flags", "max_time"
 QOS = {
@@ -47,13 +50,14 @@ USAGE_FACTOR = "usage_factor"
 """Of a QOS: by how much more, or less, its jobs count in fair share."""
 PREEMPT, MODE, GRACE, EXEMPT = "preempt", "preempt_mode", "grace_time", "exempt_time"
 PREEMPTION = {PREEMPT: "preempt", MODE: "preemptmode", GRACE: "gracetime", EXEMPT: "preemptexempttime"}
-"""What else a QOS says: whose jobs its jobs may preempt, what becomes of its own, after how many s, in safety for how long."""
+"""What else a QOS says: whose jobs its jobs may preempt, what becomes of its own, after how many s, in safety for how
+long."""
 MODES = ("cluster", "cancel", "requeue", "suspend", "gang", "priority", "within", "off")
 FLAG_NAMES = ("DenyOnLimit", "NoReserve", "OverPartQOS")
 NO_LIMIT = frozenset({USAGE_FACTOR, *PREEMPTION})
 NOT_MODELLED = (
-    "grptresmins", "grptresrunmins", "grpwall", "maxtrespernode", "maxtresmins", "mintres", "maxtresrunminspu", "maxtresrunminspa",
-    "limitfactor", "usagethres",
+    "grptresmins", "grptresrunmins", "grpwall", "maxtrespernode", "maxtresmins", "mintres", "maxtresrunminspu",
+    "maxtresrunminspa", "limitfactor", "usagethres",
 )  # fmt: skip
 _UNITS = {"": 1, "k": 1 / 1024, "m": 1, "g": 1024, "t": 1024**2, "p": 1024**3}
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kmgtp]?)b?", re.IGNORECASE)
@@ -63,12 +67,14 @@ def tres_name(name: str, where: str) -> str:
     """cpu, node, mem (MB), gpu, gpu:KIND; EscalaError for another one."""
     plain = name.strip().lower().removeprefix("gres/")
     if plain in ("cpu", "node", "mem", "gpu") or plain.startswith("gpu:"):
-        return f"gpu:{name.strip().rpartition(':')[2]}" if plain.startswith("gpu:") else plain  # kinds as they are written
+        # kinds as they are written
+        return f"gpu:{name.strip().rpartition(':')[2]}" if plain.startswith("gpu:") else plain
     raise EscalaError(f"{where}: unknown TRES {quoted(name)}; known: cpu, mem (MB), node, gpu, gpu:KIND")
 
 
 def tres_of(text: str, where: str, unread: list[str] | None = None) -> dict[str, int]:
-    """The TRES of Slurm's `cpu=100,mem=2T,gres/gpu:a100=4`; mem in MB. Unknown ones into `unread`, where it is given."""
+    """The TRES of Slurm's `cpu=100,mem=2T,gres/gpu:a100=4`; mem in MB. Unknown ones into `unread`, where it is
+    given."""
     found: dict[str, int] = {}
     for part in (one for one in text.split(",") if one.strip()):
         name, _, value = part.partition("=")
@@ -76,7 +82,9 @@ def tres_of(text: str, where: str, unread: list[str] | None = None) -> dict[str,
         try:
             if match is None:
                 raise EscalaError(f"{where}: {quoted(part)} is no TRES; write NAME=NUMBER")
-            found[tres_name(name, where)] = int(float(match[1]) * (_UNITS[match[2].lower()] if name.strip().lower() == "mem" else 1))
+            found[tres_name(name, where)] = int(
+                float(match[1]) * (_UNITS[match[2].lower()] if name.strip().lower() == "mem" else 1)
+            )
         except EscalaError:
             if unread is None:
                 raise
@@ -149,7 +157,9 @@ def _flag(name: Any, where: str) -> str:
     return str(name)
 
 
-def bounds_of_row(row: Mapping[str, str], known: Mapping[str, tuple[str, ...]], where: str, unread: list[str]) -> Bounds:
+def bounds_of_row(
+    row: Mapping[str, str], known: Mapping[str, tuple[str, ...]], where: str, unread: list[str]
+) -> Bounds:
     """The limits of a row that sacctmgr prints with -P; what has no model goes into `unread`."""
     found: Bounds = {}
     for name, columns in known.items():
@@ -172,7 +182,11 @@ def bounds_of_row(row: Mapping[str, str], known: Mapping[str, tuple[str, ...]], 
     if known is QOS:
         for name, column in PREEMPTION.items():
             text = row.get(column, "").strip()
-            usual = text.lower() == "cluster" if name == MODE else name == GRACE and seconds_of(text, f"{where}, {column}") == 0
+            usual = (
+                text.lower() == "cluster"
+                if name == MODE
+                else name == GRACE and seconds_of(text, f"{where}, {column}") == 0
+            )
             if text and not usual:
                 found |= preemption_of(name, text, f"{where}, {column}")
         found |= factor_of(row.get("usagefactor", "").strip() or 1, f"{where}, usagefactor")

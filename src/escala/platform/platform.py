@@ -20,15 +20,20 @@ from escala.reading import first_twin
 Ints = NDArray[np.int64]
 MOST_NODES = 1_000_000
 MOST_CORES = 100_000_000
-"""More than any machine that was ever built (some 160 thousand nodes, some 40 million cores); beyond, a typing error."""
+"""More than any machine that was ever built (some 160 thousand nodes, some 40 million cores); beyond, a typing
+error."""
 
 
 def check_size(name: str, nodes: int, cores: int) -> None:
     """EscalaError where a platform is larger than Escala can simulate; `cores`: of all nodes together."""
     if nodes > MOST_NODES:
-        raise EscalaError(f"platform {quoted(name)} has {min(nodes, 10**300):.10g} nodes; at most {MOST_NODES} are possible")
+        raise EscalaError(
+            f"platform {quoted(name)} has {min(nodes, 10**300):.10g} nodes; at most {MOST_NODES} are possible"
+        )
     if cores > MOST_CORES:
-        raise EscalaError(f"platform {quoted(name)} has {min(cores, 10**300):.10g} cores; at most {MOST_CORES} are possible")
+        raise EscalaError(
+            f"platform {quoted(name)} has {min(cores, 10**300):.10g} cores; at most {MOST_CORES} are possible"
+        )
 
 
 def _whole(values: ArrayLike, what: str, least: int) -> Ints:
@@ -55,9 +60,11 @@ def _default_names(nodes: int) -> tuple[str, ...]:
 class Platform:
     """Nodes, their cores, further resources and power profiles. Immutable: the arrays are read-only.
 
-    name: what it is called in reports. cores: int64 [nodes], >= 1. profiles: the distinct power profiles, each with its own name.
-    profile_of: int64 [nodes], the index into `profiles`. resources: kind -> int64 [nodes], capacity of each further resource (say
-    `memory`). names: host names [nodes]. speed: flop/s of one core, or None where it is unknown or differs between nodes.
+    name: what it is called in reports. cores: int64 [nodes], >= 1. profiles: the distinct power profiles, each with its
+    own name.
+    profile_of: int64 [nodes], the index into `profiles`. resources: kind -> int64 [nodes], capacity of each further
+    resource (say `memory`). names: host names [nodes]. speed: flop/s of one core, or None where it is unknown or
+    differs between nodes.
     """
 
     name: str
@@ -74,7 +81,8 @@ class Platform:
         nodes = self.cores.size
         if nodes == 0:
             raise EscalaError(f"platform {self.name!r} has no node; give at least one")
-        check_size(self.name, nodes, sum(set(self.cores.tolist())))  # any size alone may be absurd, and their sum overflow
+        # any size alone may be absurd, and their sum overflow
+        check_size(self.name, nodes, sum(set(self.cores.tolist())))
         check_size(self.name, nodes, self.total_cores)
         put(self, "profiles", tuple(self.profiles))
         put(self, "profile_of", _whole(self.profile_of, "profile_of", 0))
@@ -83,13 +91,19 @@ class Platform:
         self._check(nodes)
 
     def _check(self, nodes: int) -> None:
-        sizes = {"profile_of": self.profile_of.size, "names": len(self.names)} | {k: v.size for k, v in self.resources.items()}
+        sizes = {"profile_of": self.profile_of.size, "names": len(self.names)} | {
+            k: v.size for k, v in self.resources.items()
+        }
         for what, size in sizes.items():
             if size != nodes:
                 raise EscalaError(f"platform {self.name!r}: {what} has {size} entries for {nodes} nodes")
         if not self.profiles or self.profile_of.max() >= len(self.profiles):
-            raise EscalaError(f"platform {self.name!r}: profile_of names profile {self.profile_of.max()} of {len(self.profiles)}")
-        _refuse_twins([profile.name for profile in self.profiles], f"platform {self.name!r}: two power profiles are called")
+            raise EscalaError(
+                f"platform {self.name!r}: profile_of names profile {self.profile_of.max()} of {len(self.profiles)}"
+            )
+        _refuse_twins(
+            [profile.name for profile in self.profiles], f"platform {self.name!r}: two power profiles are called"
+        )
         _refuse_twins(self.names, f"platform {self.name!r}: two hosts are called")
         if "cores" in self.resources:
             raise EscalaError(f"platform {self.name!r}: 'cores' is the first resource and not one of the further kinds")
@@ -107,7 +121,8 @@ class Platform:
         per_core: bool = False,
         speed: float | None = None,
     ) -> Platform:
-        """`nodes` equal nodes of `cores` cores. `power`: a profile or its name; without one no energy is counted and nodes stay on.
+        """`nodes` equal nodes of `cores` cores. `power`: a profile or its name; without one no energy is counted and
+        nodes stay on.
         `resources`: capacity of one node for each further kind.
 
         With `per_core` the profile's watts are those of one core, and a node draws `cores` times as much.
@@ -166,7 +181,11 @@ class Platform:
     @property
     def _used(self) -> list[PowerProfile]:
         """The profiles that some node has."""
-        return list(self.profiles) if len(self.profiles) == 1 else [self.profiles[i] for i in sorted(set(self.profile_of.tolist()))]
+        return (
+            list(self.profiles)
+            if len(self.profiles) == 1
+            else [self.profiles[i] for i in sorted(set(self.profile_of.tolist()))]
+        )
 
     @property
     def power_line(self) -> str:
@@ -190,19 +209,26 @@ class Platform:
         )
 
     def with_power(self, profile: PowerProfile | str | None, per_core: bool = False) -> Platform:
-        """The same nodes, all with this power profile (a profile, its name, or None for none); `per_core`: its watts are of a core."""
+        """The same nodes, all with this power profile (a profile, its name, or None for none); `per_core`: its watts
+        are of a core."""
         given = _profile(profile)
-        sizes, profile_of = np.unique(self.cores, return_inverse=True) if per_core else (np.ones(1), np.zeros(self.n_nodes, np.int64))
+        sizes, profile_of = (
+            np.unique(self.cores, return_inverse=True) if per_core else (np.ones(1), np.zeros(self.n_nodes, np.int64))
+        )
         return replace(self, profiles=tuple(given.per_core(int(cores)) for cores in sizes), profile_of=profile_of)
 
     def spec(self) -> dict[str, Any]:
-        """A plain dict (JSON, YAML) from which `from_spec` makes an equal platform; runs of equal nodes are one entry. Nodes without a
-        power profile have no entry `power`."""
+        """A plain dict (JSON, YAML) from which `from_spec` makes an equal platform; runs of equal nodes are one entry.
+        Nodes without a power profile have no entry `power`."""
         groups: list[dict[str, Any]] = []
         columns = np.stack([self.cores, self.profile_of, *self.resources.values()])
-        for i, end in pairwise([0, *(np.flatnonzero((columns[:, 1:] != columns[:, :-1]).any(axis=0)) + 1).tolist(), self.n_nodes]):
+        for i, end in pairwise(
+            [0, *(np.flatnonzero((columns[:, 1:] != columns[:, :-1]).any(axis=0)) + 1).tolist(), self.n_nodes]
+        ):
             profile = self.profiles[self.profile_of[i]]
-            entry: dict[str, Any] = {"cores": int(self.cores[i])} | ({} if profile == power_profiles.NONE else {"power": profile.name})
+            entry: dict[str, Any] = {"cores": int(self.cores[i])} | (
+                {} if profile == power_profiles.NONE else {"power": profile.name}
+            )
             if self.resources:
                 entry["resources"] = {kind: int(values[i]) for kind, values in self.resources.items()}
             if groups and {**groups[-1], "count": 0} == {"count": 0, **entry}:
@@ -219,7 +245,8 @@ class Platform:
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Platform:
-        """The platform that a `spec()` dict or a YAML platform file describes; EscalaError on a missing or unknown key."""
+        """The platform that a `spec()` dict or a YAML platform file describes; EscalaError on a missing or unknown
+        key."""
         from escala.platform.spec import platform_of
 
         return platform_of(spec)

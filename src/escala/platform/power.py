@@ -1,7 +1,8 @@
 """Power profiles: the watts of one node in each of its states and the seconds that a switch takes.
 
-Sources: R. B. Casagrande's dissertation (2020) on learnt shutdown policies, section 4.1.3 and figure 12 (`GRID5000`); M. Poquet's thesis
-(2017), measured on the Taurus cluster of Grid'5000 (`TAURUS`), as quoted in section 2.4.1 and figure 8 of the former.
+Sources: R. B. Casagrande's dissertation (2020) on learnt shutdown policies, section 4.1.3 and figure 12 (`GRID5000`);
+M. Poquet's thesis (2017), measured on the Taurus cluster of Grid'5000 (`TAURUS`), as quoted in section 2.4.1 and figure
+8 of the former.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ MOST = 1e11
 class PowerProfile:
     """Power of ONE node in each state, W, and the time of its switches, s.
 
-    `computing_w` is drawn with all cores at full load; `off_w` while asleep; `switching_off_w` during on -> off, which takes
-    `switch_off_s`; `switching_on_w` during off -> on, which takes `switch_on_s`. A node whose profile has `can_switch=False` is never
-    off, and its last five values mean nothing.
+    `computing_w` is drawn with all cores at full load; `off_w` while asleep; `switching_off_w` during on -> off, which
+    takes `switch_off_s`; `switching_on_w` during off -> on, which takes `switch_on_s`. A node whose profile has
+    `can_switch=False` is never off, and its last five values mean nothing.
     """
 
     computing_w: float
@@ -52,7 +53,8 @@ class PowerProfile:
         return self.computing_w > 0.0 or self.idle_w > 0.0
 
     def per_core(self, cores: int) -> PowerProfile:
-        """The profile of a node of `cores` cores where this profile describes one core: all watts times `cores`, the times unchanged."""
+        """The profile of a node of `cores` cores where this profile describes one core: all watts times `cores`, the
+        times unchanged."""
         if cores < 1:
             raise EscalaError(f"power profile {self.name!r}: cannot be multiplied by {cores} cores; give at least 1")
         if cores == 1 or not self.has_watts:
@@ -100,7 +102,11 @@ TAURUS = PowerProfile(
 )
 
 NONE = PowerProfile(
-    computing_w=0.0, idle_w=0.0, can_switch=False, name="none", source="no power data: energy is not counted and nodes stay on"
+    computing_w=0.0,
+    idle_w=0.0,
+    can_switch=False,
+    name="none",
+    source="no power data: energy is not counted and nodes stay on",
 )
 """What stands where no profile was given. None is assumed: watts that nobody named would look like measured ones."""
 

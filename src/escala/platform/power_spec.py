@@ -31,20 +31,25 @@ _PRESET = re.compile(r"([A-Za-z0-9_-]+)(/core)?")
 def read_power(text: str | Path) -> tuple[PowerProfile, bool]:
     """The profile, and whether its watts are those of a core.
 
-    text: the name of a preset (`grid5000`; `grid5000/core`: a core's watts); measured watts of a node, `computing=410,idle=160`, and for
-    nodes that can switch off also off, switching_off, switching_on (W), switch_off_s, switch_on_s; or a YAML file of these. Raises
-    EscalaError with one line on anything else.
+    text: the name of a preset (`grid5000`; `grid5000/core`: a core's watts); measured watts of a node,
+    `computing=410,idle=160`, and for nodes that can switch off also off, switching_off, switching_on (W), switch_off_s,
+    switch_on_s; or a YAML file of these. Raises EscalaError with one line on anything else.
     """
     given = str(text)
     there = os.path.exists(given) and not os.path.isdir(given)
     if there or "=" in given:
         profile = _read_file(Path(given)) if there else _measured(given)
         if profile.idle_w > profile.computing_w:
-            raise EscalaError(f"power: idle takes {profile.idle_w:g} W, more than computing ({profile.computing_w:g} W); are they swapped?")
+            raise EscalaError(
+                f"power: idle takes {profile.idle_w:g} W, more than computing ({profile.computing_w:g} W); are they "
+                "swapped?"
+            )
         return profile, False
     match = _PRESET.fullmatch(given)
     if not match:
-        raise EscalaError(f"power {quoted(given)}: no such file; give a preset (grid5000), computing=W,idle=W,..., or a YAML file")
+        raise EscalaError(
+            f"power {quoted(given)}: no such file; give a preset (grid5000), computing=W,idle=W,..., or a YAML file"
+        )
     return by_name(match[1]), match[2] is not None
 
 
@@ -67,7 +72,9 @@ def _measured(text: str) -> PowerProfile:
     missing = [name for name in (WATTS + SECONDS if "can_switch" not in entries else WATTS[:2]) if name not in entries]
     if missing:
         told = ", ".join(name.removesuffix("_w") for name in missing)
-        raise EscalaError(f"power: {told} missing; nodes that switch off need all seven, those that stay on computing and idle only")
+        raise EscalaError(
+            f"power: {told} missing; nodes that switch off need all seven, those that stay on computing and idle only"
+        )
     return profile_from(MEASURED, entries)
 
 

@@ -1,7 +1,7 @@
 """Named platforms: the nine Grid'5000 clusters of table 2 of R. B. Casagrande's dissertation (2020).
 
-The table gives the cores; nodes x cores of a node follow from the hardware that Grid'5000 lists for those clusters (all nodes of a
-cluster are equal). All draw the dissertation's power profile, per node.
+The table gives the cores; nodes x cores of a node follow from the hardware that Grid'5000 lists for those clusters (all
+nodes of a cluster are equal). All draw the dissertation's power profile, per node.
 """
 
 from __future__ import annotations

@@ -22,18 +22,20 @@ _POWER = re.compile(r"(?P<what>[^:]+)(?::(?P<power>[A-Za-z0-9_-]+)(?P<per_core>/
 def read_platform(spec: str | Path | Platform, power: str | Path | None = None) -> Platform:
     """The platform that `spec` names; a Platform is taken as it is.
 
-    A spec is a preset's name (see `presets`), `NODESxCORES` (`16x32`), or a file: a SimGrid/Batsim platform in XML or a YAML file (see
-    `spec`), plain or gzipped; a site.toml or a slurm.conf gives a Site (see `read_site`). Presets and sizes take `:POWER`, the name of a
-    power profile (`16x32:taurus`); its watts are those of a node, or with `/core` of a core (`16x32:taurus/core`). `#N` at the end keeps
-    the first N nodes. A size without `:POWER` has no power profile: no energy is counted, and nodes stay on. power: the profile of every
-    node, in place of what the spec says: a preset, measured watts or a file, see `power_spec.read_power`. Raises EscalaError with one line
-    on anything else.
+    A spec is a preset's name (see `presets`), `NODESxCORES` (`16x32`), or a file: a SimGrid/Batsim platform in XML or a
+    YAML file (see `spec`), plain or gzipped; a site.toml or a slurm.conf gives a Site (see `read_site`). Presets and
+    sizes take `:POWER`, the name of a power profile (`16x32:taurus`); its watts are those of a node, or with `/core` of
+    a core (`16x32:taurus/core`). `#N` at the end keeps the first N nodes. A size without `:POWER` has no power profile:
+    no energy is counted, and nodes stay on. power: the profile of every node, in place of what the spec says: a preset,
+    measured watts or a file, see `power_spec.read_power`. Raises EscalaError with one line on anything else.
     """
     if power is None:
         return _read(spec)
     named = _POWER.fullmatch(str(spec).partition("#")[0])
     if not isinstance(spec, Platform) and named and named["power"] and not os.path.isfile(str(spec)):
-        raise EscalaError(f"platform {quoted(str(spec))} names power {named['power']!r}, and --power another: give one of them")
+        raise EscalaError(
+            f"platform {quoted(str(spec))} names power {named['power']!r}, and --power another: give one of them"
+        )
     return _read(spec).with_power(*read_power(power))
 
 
@@ -47,7 +49,9 @@ def _read(spec: str | Path | Platform) -> Platform:
     if not mark:
         return _read_whole(text)
     if not re.fullmatch(r"[0-9]{1,10}", number):
-        raise EscalaError(f"platform {quoted(text)}: after # there must be the number of nodes to keep, not {quoted(number)}")
+        raise EscalaError(
+            f"platform {quoted(text)}: after # there must be the number of nodes to keep, not {quoted(number)}"
+        )
     return _read_whole(before).first(int(number))
 
 
@@ -71,11 +75,15 @@ def _unknown(text: str) -> str:
     near = difflib.get_close_matches(text.partition(":")[0].lower(), PRESETS, n=2)
     hint = f" (did you mean {' or '.join(near)}?)" if near else ""
     known = ", ".join(sorted(PRESETS))
-    return f"unknown platform {quoted(text)}: no such file and no such preset{hint}; give a file, NODESxCORES, or one of {known}"
+    return (
+        f"unknown platform {quoted(text)}: no such file and no such preset{hint}; give a file, NODESxCORES, or one "
+        f"of {known}"
+    )
 
 
 def read_platform_file(path: Path) -> Platform:
-    """A platform file, its format found from its content: gzip, then XML (SimGrid, Batsim), a site (TOML, slurm.conf), else YAML."""
+    """A platform file, its format found from its content: gzip, then XML (SimGrid, Batsim), a site (TOML, slurm.conf),
+    else YAML."""
     with guarded(path, "a platform"):
         data = read_all(path)
         name = re.sub(r"(\.(xml|ya?ml))?(\.gz)?$", "", file_name(path)) or "platform"

@@ -26,8 +26,8 @@ OUTSIDE = ("down", "fail", "drain", "future")
 def read_site(path: str | Path) -> Site:
     """The site that a file describes: slurm.conf (with what it includes), or a site.toml; found from the content.
 
-    The result is a Platform with partitions and Slurm's settings. Keys that are not modelled are in its `unread`. EscalaError in one line
-    for a partition without nodes, nodes that are not described, numbers that are none.
+    The result is a Platform with partitions and Slurm's settings. Keys that are not modelled are in its `unread`.
+    EscalaError in one line for a partition without nodes, nodes that are not described, numbers that are none.
     """
     if isinstance(path, Site):
         return path
@@ -39,9 +39,9 @@ def read_site(path: str | Path) -> Site:
 
 def is_conf(text: str) -> bool:
     """Does the text look like slurm.conf: lines NodeName=, PartitionName=, or Include?"""
-    return re.search(r"(?im)^\s*(nodename|partitionname|clustername|slurmctldhost)\s*=|^\s*include\s+\S", text) is not None and not (
-        re.search(r"(?m)^\s*\[", text)
-    )
+    return re.search(
+        r"(?im)^\s*(nodename|partitionname|clustername|slurmctldhost)\s*=|^\s*include\s+\S", text
+    ) is not None and not (re.search(r"(?m)^\s*\[", text))
 
 
 def site_of_conf(path: Path) -> Site:
@@ -53,8 +53,8 @@ def site_of_conf(path: Path) -> Site:
 
 
 def site_of_lines(conf: Conf, path: Path, gres: Mapping[str, str] | None = None) -> Site:
-    """The site of lines under Slurm's names. path: where they are from. gres: node ("" for each that has none of its own) -> its GPUs as
-    gres.conf tells them; they go before those in the node's line where both have as many."""
+    """The site of lines under Slurm's names. path: where they are from. gres: node ("" for each that has none of its
+    own) -> its GPUs as gres.conf tells them; they go before those in the node's line where both have as many."""
     nodes = Nodes()
     usual: dict[str, str] = {}
     for line in conf.nodes:
@@ -67,7 +67,10 @@ def site_of_lines(conf: Conf, path: Path, gres: Mapping[str, str] | None = None)
             continue
         where = f"{path.name}: node {quoted(told['nodename'])}"
         one = _node(told, where)
-        kinds = [(host, _gpus(host, one, gres or {}, where)) for host in hosts_of(told["nodename"], f"{path}, {line['where']}")]
+        kinds = [
+            (host, _gpus(host, one, gres or {}, where))
+            for host in hosts_of(told["nodename"], f"{path}, {line['where']}")
+        ]
         for gpus, alike in groupby(kinds, key=lambda pair: pair[1]):
             nodes.add([host for host, _ in alike], where, **{**one, "gpus": gpus})
     if not nodes.names:

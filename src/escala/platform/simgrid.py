@@ -1,20 +1,22 @@
 """SimGrid platform files as Batsim uses them (XML, platform versions 3 and 4).
 
-What is read: `<host>`, `<peer>`, `<cluster>` and `<cabinet>` (one host for each number of `radical`), in zones (`<zone>`, `<AS>`) of any
-depth; attributes `speed` (one value for each pstate; `power` in version 3) and `core`; the properties `wattage_per_state` and
-`sleep_pstates` (before SimGrid 3.28 the former was `watt_per_state`) and `role`. Not read: `wattage_off`, as a sleeping host is in its
-sleeping pstate and not off in the sense of SimGrid; links and routes, as Escala has
+What is read: `<host>`, `<peer>`, `<cluster>` and `<cabinet>` (one host for each number of `radical`), in zones
+(`<zone>`, `<AS>`) of any depth; attributes `speed` (one value for each pstate; `power` in version 3) and `core`; the
+properties `wattage_per_state` and `sleep_pstates` (before SimGrid 3.28 the former was `watt_per_state`) and `role`. Not
+read: `wattage_off`, as a sleeping host is in its sleeping pstate and not off in the sense of SimGrid; links and routes,
+as Escala has
 no network.
 
-- Power. An entry of `wattage_per_state` is `idle:full` or `idle:epsilon:full`, one for each pstate. Computing and idle power are the
-  full and idle watts of the computing pstate: the first pstate with a speed above 0 that is neither asleep nor a transition (pstate 0 in
-  most files). Epsilon, the step at the first bit of load, is not modelled.
-- `sleep_pstates` is a list of triples `sleep:off:on`; the first triple counts. Off power is the idle watts of the sleeping pstate. A
-  switch is modelled by the reference engine as one flop computed in the transition's pstate: it takes 1 / speed seconds at full watts.
-- A host without power data gets the profile `none` (0 W, never switched off); one with power but no sleeping pstate can not be switched
-  off.
-- Not nodes: hosts named `master_host` or `master` (with or without a number), with the role `master` or `storage`, or with a property
-  `excluded` that is true.
+- Power. An entry of `wattage_per_state` is `idle:full` or `idle:epsilon:full`, one for each pstate. Computing and idle
+  power are the full and idle watts of the computing pstate: the first pstate with a speed above 0 that is neither
+  asleep nor a transition (pstate 0 in most files). Epsilon, the step at the first bit of load, is not modelled.
+- `sleep_pstates` is a list of triples `sleep:off:on`; the first triple counts. Off power is the idle watts of the
+  sleeping pstate. A switch is modelled by the reference engine as one flop computed in the transition's pstate: it
+  takes 1 / speed seconds at full watts.
+- A host without power data gets the profile `none` (0 W, never switched off); one with power but no sleeping pstate can
+  not be switched off.
+- Not nodes: hosts named `master_host` or `master` (with or without a number), with the role `master` or `storage`, or
+  with a property `excluded` that is true.
 - Nodes are numbered in plain string order of the host names, as the reference engine does: host1, host10, host2.
 """
 
@@ -34,7 +36,9 @@ from escala.platform.power import NONE, PowerProfile
 
 _UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _UNITS |= {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50, "Ei": 2.0**60}
-_SPEED = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(" + "|".join(sorted(_UNITS, reverse=True)) + r")(?:flops|f)?")
+_SPEED = re.compile(
+    r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(" + "|".join(sorted(_UNITS, reverse=True)) + r")(?:flops|f)?"
+)
 _MASTER = re.compile(r"master(_host)?\d*")  # with a number where the master is a group of one host
 _GROUPS = {"cluster", "cabinet"}
 _HOSTS = {"host", "peer"}
@@ -62,7 +66,9 @@ def platform_of_xml(data: bytes, name: str, path: str) -> Platform:
     except (LookupError, ValueError) as error:  # encoding="utf-7" and the like
         raise EscalaError(f"{path}: an encoding that XML readers do not take ({error}); save it as UTF-8") from None
     if root.tag != "platform":
-        raise EscalaError(f"{path}: the outermost element is <{root.tag[:60]}>; a SimGrid platform file begins with <platform>")
+        raise EscalaError(
+            f"{path}: the outermost element is <{root.tag[:60]}>; a SimGrid platform file begins with <platform>"
+        )
     if next(root.iter("include"), None) is not None:
         raise EscalaError(f"{path}: <include> is not supported; put the included hosts into one file")
     hosts = sorted(_hosts(root, path), key=lambda host: host.name)
@@ -112,8 +118,11 @@ def _hosts(root: ElementTree.Element, path: str) -> Iterator[_Host]:
 
 
 def _names(element: ElementTree.Element, path: str, most: int) -> list[str]:
-    """The host names that an element stands for: its id, or prefix + number + suffix for each number of the radical; `most` at most."""
-    too_many = EscalaError(f"{path}: <{element.tag}>: more than {MOST_NODES} hosts in all; shorten its radical, no platform is as large")
+    """The host names that an element stands for: its id, or prefix + number + suffix for each number of the radical;
+    `most` at most."""
+    too_many = EscalaError(
+        f"{path}: <{element.tag}>: more than {MOST_NODES} hosts in all; shorten its radical, no platform is as large"
+    )
     if element.tag in _HOSTS:
         if most < 1:
             raise too_many
@@ -128,7 +137,10 @@ def _names(element: ElementTree.Element, path: str, most: int) -> list[str]:
         first, last = int(match[1]), int(match[2] or match[1])
         if first > last:
             raise EscalaError(f"{where} {quoted(part.strip())} runs backwards; give the smaller number first")
-        if len(numbers) + last - first + 1 > most or (len(numbers) + last - first + 1) * len(prefix + suffix) > MOST_TEXT:
+        if (
+            len(numbers) + last - first + 1 > most
+            or (len(numbers) + last - first + 1) * len(prefix + suffix) > MOST_TEXT
+        ):
             raise too_many
         numbers.extend(range(first, last + 1))
     return [f"{prefix}{number}{suffix}" for number in numbers]
@@ -136,7 +148,9 @@ def _names(element: ElementTree.Element, path: str, most: int) -> list[str]:
 
 def _is_node(name: str, properties: dict[str, str]) -> bool:
     roles = {role.strip() for role in properties.get("role", "").split(",")}
-    return not (_MASTER.fullmatch(name) or roles & {"master", "storage"} or properties.get("excluded", "").lower() == "true")
+    return not (
+        _MASTER.fullmatch(name) or roles & {"master", "storage"} or properties.get("excluded", "").lower() == "true"
+    )
 
 
 def _attribute(element: ElementTree.Element, names: tuple[str, ...], where: str) -> str:
@@ -155,7 +169,9 @@ def _host(element: ElementTree.Element, name: str, properties: dict[str, str], w
     triple = _sleep_triple(properties, len(speeds), where)
     computing = next((i for i, speed in enumerate(speeds) if speed > 0 and i not in (triple or ())), None)
     if computing is None:
-        raise EscalaError(f"{where}: no pstate with a speed above 0 that is not in sleep_pstates; the host could not compute")
+        raise EscalaError(
+            f"{where}: no pstate with a speed above 0 that is not in sleep_pstates; the host could not compute"
+        )
     profile = _profile(properties, speeds, triple, computing, where)
     return _Host(name, int(cores), speeds[computing], profile)
 
@@ -175,11 +191,14 @@ def _sleep_triple(properties: dict[str, str], pstates: int, where: str) -> tuple
         return None
     first = text.split(",")[0].split(":")
     if len(first) != 3 or not all(re.fullmatch(r"[0-9]{1,6}", part.strip()) for part in first):
-        raise EscalaError(f"{where}: sleep_pstates {quoted(text)} is not a list of sleep:off:on triples such as 13:14:15")
+        raise EscalaError(
+            f"{where}: sleep_pstates {quoted(text)} is not a list of sleep:off:on triples such as 13:14:15"
+        )
     sleep, off, on = (int(part) for part in first)
     if max(sleep, off, on) >= pstates:
         raise EscalaError(
-            f"{where}: sleep_pstates {quoted(text)} names pstate {max(sleep, off, on)}, but `speed` has {pstates}, numbered from 0"
+            f"{where}: sleep_pstates {quoted(text)} names pstate {max(sleep, off, on)}, but `speed` has {pstates}, "
+            "numbered from 0"
         )
     return sleep, off, on
 
@@ -197,7 +216,9 @@ def _profile(
     sleep, off, on = triple
     for pstate in (off, on):
         if speeds[pstate] <= 0:
-            raise EscalaError(f"{where}: the transition pstate {pstate} has speed 0, so the switch would never end; give 1 / seconds")
+            raise EscalaError(
+                f"{where}: the transition pstate {pstate} has speed 0, so the switch would never end; give 1 / seconds"
+            )
     return PowerProfile(
         computing_w=computing_w,
         idle_w=idle_w,
@@ -214,7 +235,9 @@ def _watts(text: str, pstates: int, where: str) -> list[tuple[float, float]]:
     """(idle, full) watts for each pstate."""
     entries = [entry.strip().split(":") for entry in text.split(",")]
     if len(entries) != pstates:
-        raise EscalaError(f"{where}: {len(entries)} power entries for {pstates} pstates; wattage_per_state needs one for each speed")
+        raise EscalaError(
+            f"{where}: {len(entries)} power entries for {pstates} pstates; wattage_per_state needs one for each speed"
+        )
     watts = []
     for parts in entries:
         try:
@@ -222,6 +245,9 @@ def _watts(text: str, pstates: int, where: str) -> list[tuple[float, float]]:
         except ValueError:
             values = []
         if len(values) not in (2, 3) or not all(math.isfinite(value) and value >= 0 for value in values):
-            raise EscalaError(f"{where}: power entry {quoted(':'.join(parts))} is neither idle:full nor idle:epsilon:full, in watts >= 0")
+            raise EscalaError(
+                f"{where}: power entry {quoted(':'.join(parts))} is neither idle:full nor idle:epsilon:full, in watts "
+                ">= 0"
+            )
         watts.append((values[0], values[-1]))
     return watts

@@ -1,4 +1,5 @@
-"""A site: a platform whose nodes differ in memory, GPUs and features, with its partitions and its resource manager's settings."""
+"""A site: a platform whose nodes differ in memory, GPUs and features, with its partitions and its resource manager's
+settings."""
 
 from __future__ import annotations
 
@@ -25,11 +26,13 @@ GPU = "gpu"
 class Partition:
     """A set of nodes with its limits. Times in seconds; None: no limit.
 
-    nodes: node numbers, rising. tier: partitions of a higher one are looked at first. factor: Slurm's PriorityJobFactor. exclusive: a job
-    gets whole nodes. up: may start jobs. memory_mb_per_core, memory_mb_per_node: of jobs that ask for none. accounts, qos: who may use it,
-    empty: everybody; denied_accounts, denied_qos: who may not. own_qos: the QOS whose limits hold for its jobs.
+    nodes: node numbers, rising. tier: partitions of a higher one are looked at first. factor: Slurm's
+    PriorityJobFactor. exclusive: a job gets whole nodes. up: may start jobs. memory_mb_per_core, memory_mb_per_node: of
+    jobs that ask for none. accounts, qos: who may use it, empty: everybody; denied_accounts, denied_qos: who may not.
+    own_qos: the QOS whose limits hold for its jobs.
     tres_billing_weights: what use is charged by, in Slurm's words, None: by CPUs.
-    preempt_mode, grace_s: what becomes of jobs that lose their nodes to a higher tier (None: as the site has it), and how long after.
+    preempt_mode, grace_s: what becomes of jobs that lose their nodes to a higher tier (None: as the site has it), and
+    how long after.
     """
 
     name: str
@@ -62,13 +65,15 @@ PARTITION_FIELDS = tuple(one.name for one in fields(Partition) if one.name not i
 
 @dataclass(frozen=True, eq=False)
 class Site(Platform):
-    """A `Platform` with partitions and with the settings of its resource manager; it can be given wherever a Platform can.
+    """A `Platform` with partitions and with the settings of its resource manager; it can be given wherever a Platform
+    can.
 
-    partitions: at least one. settings: Slurm's settings under their names in slurm.conf, in lower case -> text. features: of each node.
-    weights: int64 [nodes], Slurm's: light nodes are taken first. threads: int64 [nodes], CPUs of a core, where cores are what is given
-    away. qos: name -> priority, qos_limits: name -> its limits (`escala.platform.limits`). accounts: the tree of
-    `escala.platform.accounts`. closed: outages, drains and reservations (`escala.platform.closures`). unread: what was in the file and is
-    not modelled.
+    partitions: at least one. settings: Slurm's settings under their names in slurm.conf, in lower case -> text.
+    features: of each node.
+    weights: int64 [nodes], Slurm's: light nodes are taken first. threads: int64 [nodes], CPUs of a core, where cores
+    are what is given away. qos: name -> priority, qos_limits: name -> its limits (`escala.platform.limits`). accounts:
+    the tree of `escala.platform.accounts`. closed: outages, drains and reservations (`escala.platform.closures`).
+    unread: what was in the file and is not modelled.
     """
 
     partitions: tuple[Partition, ...] = ()
@@ -89,12 +94,16 @@ class Site(Platform):
             given = getattr(self, name)
             values = np.full(self.n_nodes, usual, np.int64) if given is None else np.array(given, np.int64)
             if values.shape != (self.n_nodes,):
-                raise EscalaError(f"site {quoted(self.name)}: {name} has {values.size} entries for {self.n_nodes} nodes")
+                raise EscalaError(
+                    f"site {quoted(self.name)}: {name} has {values.size} entries for {self.n_nodes} nodes"
+                )
             values.setflags(write=False)
             put(self, name, values)
         put(self, "features", tuple(tuple(one) for one in self.features) or ((),) * self.n_nodes)
         if len(self.features) != self.n_nodes:
-            raise EscalaError(f"site {quoted(self.name)}: features has {len(self.features)} entries for {self.n_nodes} nodes")
+            raise EscalaError(
+                f"site {quoted(self.name)}: features has {len(self.features)} entries for {self.n_nodes} nodes"
+            )
         put(self, "partitions", tuple(self.partitions) or (Partition(WHOLE, tuple(range(self.n_nodes)), default=True),))
         self._check_partitions()
 
@@ -107,7 +116,9 @@ class Site(Platform):
             raise EscalaError(f"{where}: two partitions are the default; leave one")
         for one in self.partitions:
             if not one.nodes:
-                raise EscalaError(f"{where}: partition {quoted(one.name)} has no node; name some, or leave the partition out")
+                raise EscalaError(
+                    f"{where}: partition {quoted(one.name)} has no node; name some, or leave the partition out"
+                )
             if not 0 <= min(one.nodes) <= max(one.nodes) < self.n_nodes:
                 raise EscalaError(f"{where}: partition {quoted(one.name)} has node {max(one.nodes)} of {self.n_nodes}")
 
@@ -138,16 +149,22 @@ class Site(Platform):
             raise EscalaError(f"platform {self.name!r} has {self.n_nodes} nodes; cannot keep the first {n}")
         closed = [one._replace(nodes=tuple(node for node in one.nodes if node < n)) for one in self.closed]
         left = tuple(one for one in closed if one.nodes)
-        return replace(self, closed=left, partitions=tuple(one for one in kept if one.nodes), **_kept(self, np.arange(n)))
+        return replace(
+            self, closed=left, partitions=tuple(one for one in kept if one.nodes), **_kept(self, np.arange(n))
+        )
 
     def machine(self, name: str) -> Site:
         """The nodes of one partition as a site of their own, in which they have the numbers from 0."""
         own = self.partition(name)
         alone = replace(own, nodes=tuple(range(len(own.nodes))), default=True)
         number = {node: k for k, node in enumerate(own.nodes)}
-        closed = [one._replace(nodes=tuple(number[node] for node in one.nodes if node in number)) for one in self.closed]
+        closed = [
+            one._replace(nodes=tuple(number[node] for node in one.nodes if node in number)) for one in self.closed
+        ]
         left = tuple(one for one in closed if one.nodes)
-        return replace(self, name=f"{self.name} {name}", closed=left, partitions=(alone,), **_kept(self, np.array(own.nodes)))
+        return replace(
+            self, name=f"{self.name} {name}", closed=left, partitions=(alone,), **_kept(self, np.array(own.nodes))
+        )
 
     def spec(self) -> dict[str, Any]:
         """A plain dict from which `from_spec` makes an equal site."""
@@ -161,10 +178,19 @@ class Site(Platform):
             }
             for one in self.partitions
         ]
-        more: dict[str, Any] = {"partitions": told, "settings": dict(self.settings), "qos": dict(self.qos), "unread": list(self.unread)}
+        more: dict[str, Any] = {
+            "partitions": told,
+            "settings": dict(self.settings),
+            "qos": dict(self.qos),
+            "unread": list(self.unread),
+        }
         more |= {name: value for name in ("qos_limits", "accounts") if (value := getattr(self, name))}
         more |= {"closed": [_closed(one) for one in self.closed]} if self.closed else {}
-        more |= {name: values.tolist() for name in ("weights", "threads") if len(set((values := getattr(self, name)).tolist()) - {1})}
+        more |= {
+            name: values.tolist()
+            for name in ("weights", "threads")
+            if len(set((values := getattr(self, name)).tolist()) - {1})
+        }
         if any(self.features):
             more["features"] = [list(one) for one in self.features]
         return {**super().spec(), "site": more}
@@ -223,7 +249,8 @@ def nodes_of_intervals(text: str) -> tuple[int, ...]:
 
 
 def site_of(platform: Platform, more: Mapping[str, Any] | None = None) -> Site:
-    """The platform as a site: with what `Site.spec` tells under "site", or with one partition of all nodes and no settings."""
+    """The platform as a site: with what `Site.spec` tells under "site", or with one partition of all nodes and no
+    settings."""
     if isinstance(platform, Site):
         return platform
     plain = {one.name: getattr(platform, one.name) for one in fields(Platform)}

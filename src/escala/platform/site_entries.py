@@ -1,4 +1,5 @@
-"""What both descriptions of a site share: spans of time, GPUs, and the nodes and partitions made from entries under Slurm's names."""
+"""What both descriptions of a site share: spans of time, GPUs, and the nodes and partitions made from entries under
+Slurm's names."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _SPAN = re.compile(r"(?:(\d{1,9})-)?(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?")
 
 
 def seconds_of(text: str, where: str) -> float | None:
-    """A span as Slurm writes it (minutes, minutes:seconds, h:m:s, days-hours, days-hours:minutes[:seconds]) in s; None: no limit."""
+    """A span as Slurm writes it (minutes, minutes:seconds, h:m:s, days-hours, days-hours:minutes[:seconds]) in s; None:
+    no limit."""
     if text.strip().lower() in ENDLESS:
         return None
     match = _SPAN.fullmatch(text.strip())
@@ -47,13 +49,15 @@ def whole(text: Any, where: str, least: int = 0) -> int:
 
 
 def parsable(text: str, where: str) -> list[dict[str, str]]:
-    """The rows of what Slurm's commands print with -P, by the names of the first line in lower case, blanks kept. EscalaError for a row
-    with more or fewer fields."""
+    """The rows of what Slurm's commands print with -P, by the names of the first line in lower case, blanks kept.
+    EscalaError for a row with more or fewer fields."""
     lines = [(number, line.split("|")) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     names = [name.strip().lower() for name in lines[0][1]] if lines else []
     for number, row in lines[1:]:
         if len(row) != len(names):
-            raise EscalaError(f"{where}, line {number}: {len(row)} fields, the first line has {len(names)}: export it again, with -P")
+            raise EscalaError(
+                f"{where}, line {number}: {len(row)} fields, the first line has {len(names)}: export it again, with -P"
+            )
     return [dict(zip(names, row, strict=True)) for _, row in lines[1:]]
 
 

@@ -21,8 +21,10 @@ can_switch = false
 name = "batch"
 nodes = "n[001-100]"            # or "ALL"; partitions may overlap
 default = true
-max_time = "1-00:00:00"         # as Slurm writes spans; default_time, max_nodes, min_nodes, max_cores_per_node, tier, factor, exclusive,
-                                # up, memory_mb_per_core, memory_mb_per_node, least_loaded, accounts, denied_accounts, qos, denied_qos,
+max_time = "1-00:00:00"         # as Slurm writes spans; default_time, max_nodes, min_nodes, max_cores_per_node, tier,
+factor, exclusive,
+                                # up, memory_mb_per_core, memory_mb_per_node, least_loaded, accounts, denied_accounts,
+                                qos, denied_qos,
                                 # own_qos, tres_billing_weights, preempt_mode, grace_time (s)
 [slurm]                         # optional: settings under their names in slurm.conf
 SchedulerParameters = "bf_interval=30,bf_window=2880"
@@ -42,7 +44,8 @@ nodes = "n[001-008]"
 from = "2026-11-03T06:00:00"    # UTC, or unix seconds; until: left out for ever
 until = "2026-11-03T18:00:00"
 kind = "down"                   # or "drain", "reserved"; requeue = false: what ran there is over
-                                # of a reservation: name, by which jobs ask for it; users, accounts: lists of those who may
+                                # of a reservation: name, by which jobs ask for it; users, accounts: lists of those who
+                                may
 """
 
 from __future__ import annotations
@@ -66,27 +69,42 @@ TOP = ("name", "nodes", "power", "partitions", "slurm", "qos", "accounts", "clos
 NODE = ("names", "cores", "memory_mb", "gpus", "features", "weight", "threads_per_core", "power")
 SPANS = {"max_time": "max_s", "default_time": "default_s"}
 GRACE = "grace_s"
-PARTITION = ("name", "nodes", *SPANS, limits.GRACE, *(one for one in PARTITION_FIELDS if one not in (*SPANS.values(), GRACE)))
+PARTITION = (
+    "name",
+    "nodes",
+    *SPANS,
+    limits.GRACE,
+    *(one for one in PARTITION_FIELDS if one not in (*SPANS.values(), GRACE)),
+)
 TEXTS = ("own_qos", "tres_billing_weights")
 LISTS = ("accounts", "denied_accounts", "qos", "denied_qos")
 SWITCHES = ("default", "exclusive", "up", "least_loaded")
 
 
 def site_of_toml(path: Path) -> Site:
-    """The site of a site.toml; EscalaError in one line, with the group, for an entry that is missing, unknown or ill-typed."""
+    """The site of a site.toml; EscalaError in one line, with the group, for an entry that is missing, unknown or
+    ill-typed."""
     told = read_toml(path)
     _known(told, TOP, str(path))
     nodes = Nodes()
     for number, group in enumerate(_list(told.get("nodes"), f"{path}: nodes"), start=1):
         _add(nodes, group, f"{path}: node group {number}")
-    profiles = {name: profile_from(name, entry) for name, entry in _table(told.get("power", {}), f"{path}: [power]").items()}
-    partitions = [_partition(one, nodes, f"{path}: partition {k}") for k, one in enumerate(told.get("partitions") or [], start=1)]
-    settings = {key.lower(): _setting(value) for key, value in _table(told.get("slurm", {}), f"{path}: [slurm]").items()}
+    profiles = {
+        name: profile_from(name, entry) for name, entry in _table(told.get("power", {}), f"{path}: [power]").items()
+    }
+    partitions = [
+        _partition(one, nodes, f"{path}: partition {k}") for k, one in enumerate(told.get("partitions") or [], start=1)
+    ]
+    settings = {
+        key.lower(): _setting(value) for key, value in _table(told.get("slurm", {}), f"{path}: [slurm]").items()
+    }
     qos, qos_limits = _qos(_table(told.get("qos", {}), f"{path}: [qos]"), str(path))
     name = str(told.get("name", path.stem))
     accounts = accounts_of(told.get("accounts", {}), f"{path}: [accounts]")
     marked = default_marked(partitions)
-    closed = tuple(closure_of(one, nodes.listed, f"{path}: closed {k}") for k, one in enumerate(told.get("closed") or [], start=1))
+    closed = tuple(
+        closure_of(one, nodes.listed, f"{path}: closed {k}") for k, one in enumerate(told.get("closed") or [], start=1)
+    )
     rules = {"settings": settings, "qos": qos, "qos_limits": qos_limits, "accounts": accounts}
     return nodes.site(name, profiles, partitions=marked, closed=closed, **rules)
 
@@ -153,12 +171,14 @@ def _partition(entry: Any, nodes: Nodes, where: str) -> Partition:
     if "default_s" not in fields:
         fields["default_s"] = fields.get("max_s")
     if "tres_billing_weights" in fields:
-        weights_of(fields["tres_billing_weights"], f"{where}, tres_billing_weights", [])  # as Slurm may have them: Settings.unread
+        # as Slurm may have them: Settings.unread
+        weights_of(fields["tres_billing_weights"], f"{where}, tres_billing_weights", [])
     return Partition(name=str(entry["name"]), nodes=listed, **fields)
 
 
 def _setting(value: Any) -> str:
-    """A setting as slurm.conf would have it: tables (of SchedulerParameters) as KEY=VALUE,..., switches as yes or no."""
+    """A setting as slurm.conf would have it: tables (of SchedulerParameters) as KEY=VALUE,..., switches as yes or
+    no."""
     if isinstance(value, Mapping):
         return ",".join(key if held is True else f"{key}={held}" for key, held in value.items() if held is not False)
     if isinstance(value, bool):

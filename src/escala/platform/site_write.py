@@ -21,15 +21,29 @@ SPANS = {"max_s": "max_time", "default_s": "default_time"}
 
 
 def site_text(site: Site, notes: Iterable[str] = ()) -> str:
-    """The text of a site.toml. notes: lines that go above it as comments. What the format has no place for is an EscalaError: `unread`, a
-    speed, resources other than memory and GPUs."""
+    """The text of a site.toml. notes: lines that go above it as comments. What the format has no place for is an
+    EscalaError: `unread`, a speed, resources other than memory and GPUs."""
     _refuse_homeless(site)
     head = [f"# {line}" for note in notes for line in note.splitlines()]
-    parts = [f"name = {_value(site.name)}", *_nodes(site), *_power(site), *(_partition(site, one) for one in site.partitions)]
+    parts = [
+        f"name = {_value(site.name)}",
+        *_nodes(site),
+        *_power(site),
+        *(_partition(site, one) for one in site.partitions),
+    ]
     parts += [_section("slurm", site.settings)] if site.settings else []
-    parts += [_section("qos", {name: _qos(site, name) for name in {**site.qos, **site.qos_limits}})] if site.qos or site.qos_limits else []
-    parts += [_section("accounts", {name: _account(told) for name, told in site.accounts.items()})] if site.accounts else []
-    parts += [_lines("[[closed]]", {"nodes": folded([site.names[k] for k in one.nodes]), **entry_of(one)}) for one in site.closed]
+    parts += (
+        [_section("qos", {name: _qos(site, name) for name in {**site.qos, **site.qos_limits}})]
+        if site.qos or site.qos_limits
+        else []
+    )
+    parts += (
+        [_section("accounts", {name: _account(told) for name, told in site.accounts.items()})] if site.accounts else []
+    )
+    parts += [
+        _lines("[[closed]]", {"nodes": folded([site.names[k] for k in one.nodes]), **entry_of(one)})
+        for one in site.closed
+    ]
     return "\n\n".join((["\n".join(head)] if head else []) + parts) + "\n"
 
 
@@ -37,7 +51,9 @@ def _refuse_homeless(site: Site) -> None:
     other = [kind for kind in site.resources if kind not in (MEMORY, GPU) and not kind.startswith(f"{GPU}:")]
     wrong = other[:1] or (["speed"] if site.speed is not None else []) or (["unread"] if site.unread else [])
     if wrong:
-        raise EscalaError(f"site {site.name!r}: a site.toml has no place for {wrong[0]}: leave it out before the site is written")
+        raise EscalaError(
+            f"site {site.name!r}: a site.toml has no place for {wrong[0]}: leave it out before the site is written"
+        )
 
 
 def _nodes(site: Site) -> list[str]:
@@ -70,13 +86,21 @@ def _node(site: Site, k: int) -> dict[str, Any]:
 
 def _power(site: Site) -> list[str]:
     """The profiles that are no presets."""
-    return [_lines(f"[power.{_key(one.name)}]", _watts(one)) for one in site.profiles if power_profiles.PROFILES.get(one.name) != one]
+    return [
+        _lines(f"[power.{_key(one.name)}]", _watts(one))
+        for one in site.profiles
+        if power_profiles.PROFILES.get(one.name) != one
+    ]
 
 
 def _watts(profile: PowerProfile) -> dict[str, Any]:
     names = (*WATTS, *SECONDS) if profile.can_switch else WATTS[:2]
     told: dict[str, Any] = {name: getattr(profile, name) for name in names}
-    return told | ({} if profile.can_switch else {"can_switch": False}) | ({"source": profile.source} if profile.source else {})
+    return (
+        told
+        | ({} if profile.can_switch else {"can_switch": False})
+        | ({"source": profile.source} if profile.source else {})
+    )
 
 
 def _partition(site: Site, one: Partition) -> str:
@@ -102,7 +126,10 @@ def _qos(site: Site, name: str) -> Any:
 
 def _account(told: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     own: dict[str, Any] = told.get("user_limits", {})
-    users = tuple((user, (("shares", shares), *_bounds(own[user])) if user in own else shares) for user, shares in told["users"].items())
+    users = tuple(
+        (user, (("shares", shares), *_bounds(own[user])) if user in own else shares)
+        for user, shares in told["users"].items()
+    )
     first = (("parent", told["parent"]), ("shares", told["shares"]), *_bounds(told.get("limits", {})))
     return (*first, ("users", users)) if users else first
 

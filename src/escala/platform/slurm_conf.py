@@ -1,4 +1,5 @@
-"""slurm.conf as text: its settings, node lines and partition lines, includes followed; what is not known is listed, never an error."""
+"""slurm.conf as text: its settings, node lines and partition lines, includes followed; what is not known is listed,
+never an error."""
 
 from __future__ import annotations
 
@@ -15,16 +16,17 @@ LINES = ("nodename", "partitionname", "nodeset", "downnodes", "frontendname", "s
 NODE_KEYS = frozenset(
     re.findall(
         r"\w+",
-        "nodename nodehostname nodeaddr bcastaddr port cpus sockets boards socketsperboard corespersocket threadspercore realmemory "
-        "memspeclimit corespeccount cpuspeclist feature gres weight state reason tmpdisk parameters topology",
+        "nodename nodehostname nodeaddr bcastaddr port cpus sockets boards socketsperboard corespersocket "
+        "threadspercore realmemory memspeclimit corespeccount cpuspeclist feature gres weight state reason tmpdisk "
+        "parameters topology",
     )
 )
 PARTITION_KEYS = frozenset(
     re.findall(
         r"\w+",
-        "partitionname nodes default maxtime defaulttime maxnodes minnodes maxcpuspernode prioritytier priorityjobfactor priority state "
-        "oversubscribe allowaccounts denyaccounts allowqos denyqos qos defmempercpu defmempernode lln hidden preemptmode gracetime "
-        "tresbillingweights",
+        "partitionname nodes default maxtime defaulttime maxnodes minnodes maxcpuspernode prioritytier "
+        "priorityjobfactor priority state oversubscribe allowaccounts denyaccounts allowqos denyqos qos defmempercpu "
+        "defmempernode lln hidden preemptmode gracetime tresbillingweights",
     )
 )
 """What is read, or does not matter; other keys are told as unread."""
@@ -33,7 +35,8 @@ _ENTRY = re.compile(r"([A-Za-z0-9_]+)\s*=\s*(\"[^\"]*\"|'[^']*'|\S*)")
 
 @dataclass
 class Conf:
-    """What slurm.conf says. settings: key in lower case -> value. nodes, partitions: lines in their order, keys in lower case.
+    """What slurm.conf says. settings: key in lower case -> value. nodes, partitions: lines in their order, keys in
+    lower case.
     unread: what was not understood, as `file, line N: KEY`."""
 
     settings: dict[str, str] = field(default_factory=dict)

@@ -1,9 +1,10 @@
-"""A platform as a plain dict: what `Platform.spec()` gives, what a run's manifest keeps, and what a YAML platform file holds.
+"""A platform as a plain dict: what `Platform.spec()` gives, what a run's manifest keeps, and what a YAML platform file
+holds.
 
 name: my-cluster
 profiles:                       # optional, watts of one node; `power` may also name a preset (grid5000, taurus)
-  blade: {computing_w: 210, idle_w: 90, off_w: 5, switching_off_w: 100, switching_on_w: 120, switch_off_s: 20, switch_on_s: 90}
-nodes:
+  blade: {computing_w: 210, idle_w: 90, off_w: 5, switching_off_w: 100, switching_on_w: 120, switch_off_s: 20,
+  switch_on_s: 90} nodes:
   - {count: 16, cores: 32, power: blade, resources: {memory: 128}}
   - {count: 2, cores: 64, power: grid5000, resources: {memory: 512}}      # `power` left out: no profile, no energy
 host_names: [...]               # optional, one for each node
@@ -51,7 +52,8 @@ def platform_of(spec: Mapping[str, Any]) -> Platform:
         resources = _resources(group, where)
         if set(resources) != set(kinds):
             raise EscalaError(
-                f"{where}: resources are {sorted(resources)}, the first group's {sorted(kinds)}; give the same kinds in every group"
+                f"{where}: resources are {sorted(resources)}, the first group's {sorted(kinds)}; give the same kinds "
+                "in every group"
             )
         for kind in kinds:
             amounts[kind].append(_count(resources[kind], where, f"resource {kind!r}", least=0))
@@ -101,9 +103,12 @@ def _profiles(entries: object) -> dict[str, PowerProfile]:
 
 
 def profile_from(name: str, entry: object) -> PowerProfile:
-    """The power profile that the entries of a platform file, or of a file with one profile, describe; EscalaError on a wrong one."""
+    """The power profile that the entries of a platform file, or of a file with one profile, describe; EscalaError on a
+    wrong one."""
     if not isinstance(entry, Mapping):
-        raise EscalaError(f"power profile {quoted(name)}: expected entries such as computing_w, idle_w; found {quoted(entry)}")
+        raise EscalaError(
+            f"power profile {quoted(name)}: expected entries such as computing_w, idle_w; found {quoted(entry)}"
+        )
     switching = entry.get("can_switch", True)
     if not isinstance(switching, bool):
         raise EscalaError(f"power profile {quoted(name)}: can_switch is {quoted(switching)}; give true or false")
@@ -111,7 +116,8 @@ def profile_from(name: str, entry: object) -> PowerProfile:
     missing = [key for key in needed if key not in entry]
     if missing:
         raise EscalaError(
-            f"power profile {quoted(name)}: `{missing[0]}` is missing; give it, or can_switch: false with computing_w and idle_w only"
+            f"power profile {quoted(name)}: `{missing[0]}` is missing; give it, or can_switch: false with computing_w "
+            "and idle_w only"
         )
     unknown = sorted(map(_shown, set(entry) - {*WATTS, *SECONDS, "can_switch", "source"}))
     if unknown:

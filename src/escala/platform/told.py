@@ -16,13 +16,14 @@ def how(platform: Platform) -> str:
     """How to give this platform a power profile."""
     short = f", or {platform.name}:grid5000" if re.fullmatch(r"\d+[xX]\d+", platform.name) else ""
     return (
-        f"name a preset (--power grid5000{short}), measured watts of a node (--power computing=410,idle=160,..., or a YAML file), or "
-        "`power` in the platform file"
+        f"name a preset (--power grid5000{short}), measured watts of a node (--power computing=410,idle=160,..., or a "
+        "YAML file), or `power` in the platform file"
     )
 
 
 def power_line(platform: Platform) -> str:
-    """The watts of each power profile and the nodes that have it; where some node has none, that no energy is told, and how to give one."""
+    """The watts of each power profile and the nodes that have it; where some node has none, that no energy is told, and
+    how to give one."""
     counts = np.bincount(platform.profile_of, minlength=len(platform.profiles)).tolist()
     used = [(profile, n) for profile, n in zip(platform.profiles, counts, strict=True) if n]
     bare = sum(n for profile, n in used if not profile.has_watts)

@@ -1,6 +1,7 @@
 """YAML as platform files use it: maps, lists, text and numbers, within limits.
 
-A few lines of YAML can stand for gigabytes (an alias of aliases of aliases), contain themselves, or nest without end. Dates are text.
+A few lines of YAML can stand for gigabytes (an alias of aliases of aliases), contain themselves, or nest without end.
+Dates are text.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ MOST_UNFOLDED = 1_000_000  # characters and entries that aliases may add to what
 
 
 def read_yaml(data: bytes, path: Path) -> Any:
-    """What the file holds. Raises EscalaError with the line where it is no YAML, names a key twice or unfolds beyond the limits."""
+    """What the file holds. Raises EscalaError with the line where it is no YAML, names a key twice or unfolds beyond
+    the limits."""
     try:
         loader = _Loader(data)
         try:
@@ -26,7 +28,9 @@ def read_yaml(data: bytes, path: Path) -> Any:
             if node is None:
                 return None
             if _size(node, {}, set()) > 4 * len(data) + MOST_UNFOLDED:
-                raise EscalaError(f"{path}: its aliases unfold to more than {MOST_UNFOLDED:,} entries: write out what you need")
+                raise EscalaError(
+                    f"{path}: its aliases unfold to more than {MOST_UNFOLDED:,} entries: write out what you need"
+                )
             return loader.construct_document(node)
         finally:
             loader.dispose()
@@ -64,10 +68,16 @@ class _Loader(yaml.SafeLoader):
         try:
             return super().construct_object(node, deep)
         except (ValueError, OverflowError):
-            raise _Refused(node.start_mark, f"{quoted(node.value)} is no number that can be read; mend it, or quote it as text") from None
+            raise _Refused(
+                node.start_mark, f"{quoted(node.value)} is no number that can be read; mend it, or quote it as text"
+            ) from None
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge"]
+        keys = [
+            key.value
+            for key, _ in node.value
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge"
+        ]
         twin = first_twin(keys)
         if twin is not None:
             raise _Refused(node.start_mark, f"{quoted(twin)} is given twice; keep one of them")

@@ -1,4 +1,5 @@
-"""Policies: scores, the names of schedulers and shutdown policies, and running them. Each public name is loaded when it is first used."""
+"""Policies: scores, the names of schedulers and shutdown policies, and running them. Each public name is loaded when it
+is first used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""From names to plans: a score and a way to walk the queue make a scheduler; a name with a number makes a shutdown policy."""
+"""From names to plans: a score and a way to walk the queue make a scheduler; a name with a number makes a shutdown
+policy."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ ROLLOUT = "rollout"
 """The look-ahead scheduler outside the kernel (`escala.policies.rollout`); rollout:K samples K futures."""
 
 BY_SLURM = Scheduler(codes.EXTERNAL, name=SLURM)
-"""What stands for Slurm's rules (`escala.slurm`) among schedulers: they have a clock of their own, and replay whole logs only."""
+"""What stands for Slurm's rules (`escala.slurm`) among schedulers: they have a clock of their own, and replay whole
+logs only."""
 
 SHUTDOWN_FORMS = (
     "never",
@@ -102,7 +104,8 @@ def scheduler(name: str) -> Scheduler:
 
 
 def split_estimates(name: str) -> tuple[str, dict[str, Any]]:
-    """A scheduler's name without its parts estimate= and order_estimate=, and these. EscalaError for one that is none, or given twice."""
+    """A scheduler's name without its parts estimate= and order_estimate=, and these. EscalaError for one that is none,
+    or given twice."""
     rest, found = list[str](), dict[str, Any]()
     for part in PARTS.findall(name):
         option, equals, value = part.partition("=")
@@ -128,14 +131,17 @@ def _number(text: str, name: str, least: float, most: float, whole: bool = False
     try:
         value = int(text) if whole else float(text)
     except ValueError:
-        raise EscalaError(f"shutdown policy {quoted(name)}: {quoted(text)} is not a {'whole ' if whole else ''}number") from None
+        raise EscalaError(
+            f"shutdown policy {quoted(name)}: {quoted(text)} is not a {'whole ' if whole else ''}number"
+        ) from None
     if not least <= value <= most:
         raise EscalaError(f"shutdown policy {quoted(name)}: {text} is out of range ({least:g} to {most:g})")
     return value
 
 
 def _hold(value: str, name: str) -> dict[str, Any]:
-    """Fields of a Plan for what stands behind `hold:`: FRACTION, then perhaps if-busy, then perhaps SECONDS or uncapped."""
+    """Fields of a Plan for what stands behind `hold:`: FRACTION, then perhaps if-busy, then perhaps SECONDS or
+    uncapped."""
     fraction, *more = value.split(":")
     fields: dict[str, Any] = {"shutdown": codes.HOLD, "fraction": _number(fraction, name, 0, 1e6), "cap_s": CAP_S}
     if more and more[0] == IF_BUSY:
@@ -149,19 +155,22 @@ def _hold(value: str, name: str) -> dict[str, Any]:
             float(more[0])
         except ValueError:
             raise EscalaError(
-                f"shutdown policy {quoted(name)}: {quoted(more[0])} is neither {IF_BUSY}, {UNCAPPED} nor a number of seconds"
+                f"shutdown policy {quoted(name)}: {quoted(more[0])} is neither {IF_BUSY}, {UNCAPPED} nor a number of "
+                "seconds"
             ) from None
         fields["cap_s"] = _number(more.pop(0), name, 0, 1e10)
     if more:
         raise EscalaError(
-            f"shutdown policy {quoted(name)}: {quoted(more[0])} is too much: write {' or '.join(_example(form) for form in HOLD_FORMS)}"
+            f"shutdown policy {quoted(name)}: {quoted(more[0])} is too much: write "
+            f"{' or '.join(_example(form) for form in HOLD_FORMS)}"
         )
     return fields
 
 
 def hold(fraction: float, if_busy: bool = False, cap_s: float | None = None) -> str:
-    """Name of the shutdown policy hold: nodes are woken for a job only when it has waited `fraction` of its walltime, or `cap_s` seconds
-    (None: an hour, math.inf: no cap); if_busy: jobs are held only while some job runs. For every parameter that takes a shutdown policy."""
+    """Name of the shutdown policy hold: nodes are woken for a job only when it has waited `fraction` of its walltime,
+    or `cap_s` seconds (None: an hour, math.inf: no cap); if_busy: jobs are held only while some job runs. For every
+    parameter that takes a shutdown policy."""
     cap = [] if cap_s is None else [UNCAPPED if cap_s == math.inf else _plain(cap_s)]
     parts = [_plain(fraction), *([IF_BUSY] if if_busy else []), *cap]
     name = ":".join(["hold", *parts])
@@ -202,8 +211,14 @@ def shutdown(name: str, options: Options) -> tuple[dict[str, Any], Any]:
         return {}, RandomReservation(options.seed)
     forms = [form for form in SHUTDOWN_FORMS if form.partition(":")[0] == kind]
     if forms:
-        need = f"needs its {forms[0].partition(':')[2].lower()}" if ":" in forms[0] else f"takes nothing behind its name, not {value!r}"
-        raise EscalaError(f"shutdown policy {quoted(name)} {need}: write {' or '.join(_example(form) for form in forms)}")
+        need = (
+            f"needs its {forms[0].partition(':')[2].lower()}"
+            if ":" in forms[0]
+            else f"takes nothing behind its name, not {value!r}"
+        )
+        raise EscalaError(
+            f"shutdown policy {quoted(name)} {need}: write {' or '.join(_example(form) for form in forms)}"
+        )
     near = difflib.get_close_matches(kind, [form.partition(":")[0] for form in SHUTDOWN_FORMS], n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise EscalaError(f"unknown shutdown policy {quoted(name)}: {hint}known are {', '.join(SHUTDOWN_FORMS)}")
@@ -213,12 +228,14 @@ SHORTEST_S, LONGEST_S = 1e-6, 1e10  # of a period
 
 
 def external_shutdown(policy: Any, beneath: Any) -> dict[str, Any]:
-    """Fields of a Plan for a shutdown policy that is an object. beneath: the name of the one that works beneath it, or None."""
+    """Fields of a Plan for a shutdown policy that is an object. beneath: the name of the one that works beneath it, or
+    None."""
     given = getattr(policy, "period_s", 0.0)
     period = float(given) if isinstance(given, Real) and not isinstance(given, bool) else math.nan
     if not (period == 0.0 or SHORTEST_S <= period <= LONGEST_S):
         raise EscalaError(
-            f"shutdown policy {type(policy).__name__}: period_s is {quoted(given)}: give seconds from {SHORTEST_S:g} to {LONGEST_S:g}, or 0"
+            f"shutdown policy {type(policy).__name__}: period_s is {quoted(given)}: give seconds from {SHORTEST_S:g} "
+            f"to {LONGEST_S:g}, or 0"
         )
     before = bool(getattr(policy, "before_scheduler", False))
     if period > 0 and not before:
@@ -234,7 +251,10 @@ def plan_for(chosen: Scheduler | None, fields: dict[str, Any], workload: Workloa
         return Plan(queueing=codes.EXTERNAL, **fields)
     if chosen is BY_SLURM:
         raise EscalaError(
-            "scheduler slurm has rules of its own, which simulate, compare and campaigns run, and a SlurmDesk (escala serve) asks; not here"
+            "scheduler slurm has rules of its own, which simulate, compare and campaigns run, and a SlurmDesk (escala "
+            "serve) asks; not here"
         )
-    own = Plan(chosen.queueing, **chosen.spans, estimate=chosen.estimate, order_estimate=chosen.order_estimate, **fields)
+    own = Plan(
+        chosen.queueing, **chosen.spans, estimate=chosen.estimate, order_estimate=chosen.order_estimate, **fields
+    )
     return replace(own, **chosen.order(workload, options.under(own)))

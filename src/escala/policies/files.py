@@ -18,23 +18,29 @@ AGENT = "agent:"
 
 
 def policy_files(scheduler: Any, shutdown: Any, options: Options) -> dict[str, str]:
-    """SHA-256 of the files in which a part of what is run stands (score files, tuned policies, trained agents, models of run times), by
-    path; and the versions of other packages' policies, by name."""
+    """SHA-256 of the files in which a part of what is run stands (score files, tuned policies, trained agents, models
+    of run times), by path; and the versions of other packages' policies, by name."""
     estimates = options.estimate, options.order_estimate
     found = {path: digest for one in (scheduler, shutdown) for path, digest in digests_of(one).items()}
-    return {**found, **origins(scheduler, shutdown), **{path: digest for one in estimates for path, digest in model_digest(one).items()}}
+    return {
+        **found,
+        **origins(scheduler, shutdown),
+        **{path: digest for one in estimates for path, digest in model_digest(one).items()},
+    }
 
 
 def digests_of(name: Any) -> dict[str, str]:
-    """SHA-256 of the files that say all of a policy of this name, by path; {} for others. EscalaError where an agent's cannot be read."""
+    """SHA-256 of the files that say all of a policy of this name, by path; {} for others. EscalaError where an agent's
+    cannot be read."""
     if not isinstance(name, str):
         return {}
     return trained_digests(name) if is_trained(name) else digests_in(name)
 
 
 def identity(name: Any, role: str) -> list[Any] | None:
-    """All that decides under a name, wherever its files lie: the name without folders, the hashes of what they hold, and of another
-    package's policy its version and its code. None for an option without a value. role: of `escala.policies.plugins.GROUPS`.
+    """All that decides under a name, wherever its files lie: the name without folders, the hashes of what they hold,
+    and of another package's policy its version and its code. None for an option without a value. role: of
+    `escala.policies.plugins.GROUPS`.
 
     EscalaError where a file or a package is not there."""
     if is_plugin(name):
@@ -50,12 +56,14 @@ def identity(name: Any, role: str) -> list[Any] | None:
 
 
 def identities(names: Iterable[str]) -> dict[str, str]:
-    """Of those names that do not say all of a policy: the hashes of the files, the version and the code that do. A name of what is not
-    there has none: it is refused where it is made."""
+    """Of those names that do not say all of a policy: the hashes of the files, the version and the code that do. A name
+    of what is not there has none: it is refused where it is made."""
     found = dict[str, str]()
     for name in names:
         with suppress(EscalaError):
-            told = [part for role in GROUPS if is_installed(name, role) for part in code_of(name, role)] or [*digests_of(name).values()]
+            told = [part for role in GROUPS if is_installed(name, role) for part in code_of(name, role)] or [
+                *digests_of(name).values()
+            ]
             if told:
                 found[name] = " ".join(told)
     return found
@@ -66,4 +74,7 @@ def refuse_other_files(about: Mapping[str, Any], options: Options) -> None:
     files = policy_files(about["scheduler"], about["shutdown"], options)
     for path, digest in about.get("policy_files", {}).items():
         if files.get(path) != digest:
-            raise EscalaError(f"{path} is not what it was in that run (manifest: policy_files): give it back its content, or simulate anew")
+            raise EscalaError(
+                f"{path} is not what it was in that run (manifest: policy_files): give it back its content, or "
+                "simulate anew"
+            )

@@ -60,8 +60,8 @@ class Memory:
         self._forget()
 
     def note(self, submitted: NDArray[Any], ended: NDArray[Any]) -> None:
-        """The same where the kernel's tables say it: the jobs (`JOB`) that have come since, and those that have ended. walltime: their
-        requests."""
+        """The same where the kernel's tables say it: the jobs (`JOB`) that have come since, and those that have ended.
+        walltime: their requests."""
         for name, values in (("submit", self.submit_us), ("walltime", self.walltime_us), ("cores", self.cores)):
             values += submitted[name].tolist()
         self.shares += np.clip(ended["runtime"] / ended["walltime"], 1e-6, 1.0).tolist()
@@ -85,7 +85,9 @@ class Memory:
         if not len(submit) == len(walltime) == len(cores):
             raise ValueError("lists of one length")
         running = {int(row): (float(start), float(length)) for row, start, length in state["running"]}
-        return cls(submit, walltime, cores, [float(share) for share in state["shares"]], running, int(state["last_row"]))
+        return cls(
+            submit, walltime, cores, [float(share) for share in state["shares"]], running, int(state["last_row"])
+        )
 
     def runtimes(self, walltime: Numbers, elapsed: Numbers, k: int, draw: np.random.Generator) -> Numbers:
         """K draws of how long jobs run in all, us [K, jobs], longer than they have run so far."""
@@ -104,8 +106,8 @@ class Arrivals(Protocol):
 
 
 class AsBefore:
-    """Gaps between submissions, and jobs, drawn anew from those seen. A silence that grows longer than the gaps seen makes later ones
-    longer: arrivals may have ended."""
+    """Gaps between submissions, and jobs, drawn anew from those seen. A silence that grows longer than the gaps seen
+    makes later ones longer: arrivals may have ended."""
 
     def draw(self, memory: Memory, now_us: int, k: int, most: int, draw: np.random.Generator) -> Coming:
         submit = np.array(memory.submit_us, np.int64)
@@ -122,7 +124,8 @@ class AsBefore:
 
 
 class Lists:
-    """Futures are what other workloads hold after this time of theirs: days of the same log, or lists of a known generator."""
+    """Futures are what other workloads hold after this time of theirs: days of the same log, or lists of a known
+    generator."""
 
     def __init__(self, workloads: Sequence[Workload]) -> None:
         lists = []
@@ -146,7 +149,11 @@ class Lists:
             raise EscalaError("rollout: arrivals needs at least one workload with jobs")
         shape = len(lists), max(sizes) + 1
         self.at = np.full(shape, codes.NEVER_US, np.int64)
-        self.cores, self.walltime, self.runtime = np.ones(shape, np.int64), np.ones(shape, np.int64), np.ones(shape, np.int64)
+        self.cores, self.walltime, self.runtime = (
+            np.ones(shape, np.int64),
+            np.ones(shape, np.int64),
+            np.ones(shape, np.int64),
+        )
         for i, columns in enumerate(lists):
             for target, column in zip((self.at, self.walltime, self.runtime, self.cores), columns, strict=True):
                 target[i, : sizes[i]] = column

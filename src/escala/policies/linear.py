@@ -1,5 +1,6 @@
-"""Linear scores: weights over named features, the smallest score first. `Linear` is the general form, `Multifactor` an operator's present
-priorities in Slurm's terms. `escala.policies.score_files` reads both; `Terms` is what the kernel gets."""
+"""Linear scores: weights over named features, the smallest score first. `Linear` is the general form, `Multifactor` an
+operator's present priorities in Slurm's terms. `escala.policies.score_files` reads both; `Terms` is what the kernel
+gets."""
 
 from __future__ import annotations
 
@@ -52,9 +53,9 @@ Fixed = Callable[[int], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Linear:
-    """A linear score: the sum of weight x feature over (feature, weight) of `weights`, see `FEATURES`. column: the column of the feature
-    of that name. every_s: computed anew in each stretch of so many seconds, 1 or more, 0: at each decision. EscalaError for what makes no
-    sense."""
+    """A linear score: the sum of weight x feature over (feature, weight) of `weights`, see `FEATURES`. column: the
+    column of the feature of that name. every_s: computed anew in each stretch of so many seconds, 1 or more, 0: at each
+    decision. EscalaError for what makes no sense."""
 
     weights: tuple[tuple[str, float], ...]
     column: str = ""
@@ -93,12 +94,15 @@ class Linear:
         )
 
     def _fixed(self, workload: Workload, options: Options, weight: Mapping[str, float], later: bool) -> Fixed:
-        """What never changes, by job, for a machine of so many cores. later: estimates become known at submission, and are left out."""
+        """What never changes, by job, for a machine of so many cores. later: estimates become known at submission, and
+        are left out."""
         from escala.kernel.logs import logs
 
         jobs = workload.jobs
         column = _column(workload, self.column) if weight["column"] != 0.0 else 0.0
-        estimate, request = (logs(np.maximum(lengths_us(which, jobs), 1) / HOUR_US) for which in (options.ordered_by, WALLTIME))
+        estimate, request = (
+            logs(np.maximum(lengths_us(which, jobs), 1) / HOUR_US) for which in (options.ordered_by, WALLTIME)
+        )
         cores = jobs["cores"].to_numpy()
 
         def fixed(machine: int) -> NDArray[np.float64]:
@@ -112,17 +116,20 @@ class Linear:
 
 @dataclass(frozen=True)
 class Multifactor:
-    """A priority as Slurm's plugin priority/multifactor computes it (https://slurm.schedmd.com/priority_multifactor.html), the largest
-    first: the sum of weight x factor over `weights`, see `FACTORS`, less the job's nice value.
+    """A priority as Slurm's plugin priority/multifactor computes it
+    (https://slurm.schedmd.com/priority_multifactor.html), the largest first: the sum of weight x factor over `weights`,
+    see `FACTORS`, less the job's nice value.
 
-    max_age_s: PriorityMaxAge. size: of the factor job_size: "large", the more cores the larger; "small" (PriorityFavorSmall), 1 less that;
-    "per-time" (SMALL_RELATIVE_TO_TIME), cores / minutes requested / cores of the machine. half_life_s: PriorityDecayHalfLife, 0: core time
-    does not decay. shares: of users, by name, 1 for the others; a user's fair-share factor is Slurm's classic one (NO_FAIR_TREE) with all
-    users on one level. queues, qos: their priorities, by name, 0 for the others. nice: the column of the log that holds nice values.
-    every_s: PriorityCalcPeriod, 1 or more, 0: at each decision (not with fair_share). EscalaError for what makes no sense.
+    max_age_s: PriorityMaxAge. size: of the factor job_size: "large", the more cores the larger; "small"
+    (PriorityFavorSmall), 1 less that; "per-time" (SMALL_RELATIVE_TO_TIME), cores / minutes requested / cores of the
+    machine. half_life_s: PriorityDecayHalfLife, 0: core time does not decay. shares: of users, by name, 1 for the
+    others; a user's fair-share factor is Slurm's classic one (NO_FAIR_TREE) with all users on one level. queues, qos:
+    their priorities, by name, 0 for the others. nice: the column of the log that holds nice values.
+    every_s: PriorityCalcPeriod, 1 or more, 0: at each decision (not with fair_share). EscalaError for what makes no
+    sense.
 
-    Not modelled: accounts and associations, the fair tree, site and TRES factors, the partition's tier, preemption, resets of usage, the
-    rounding of priorities to whole numbers. Jobs of no known user have a fair-share factor of 0.
+    Not modelled: accounts and associations, the fair tree, site and TRES factors, the partition's tier, preemption,
+    resets of usage, the rounding of priorities to whole numbers. Jobs of no known user have a fair-share factor of 0.
     """
 
     weights: tuple[tuple[str, float], ...]
@@ -139,7 +146,9 @@ class Multifactor:
         weights = _weights(self.weights, FACTORS)
         for name, value in weights.items():
             if value < 0:
-                raise EscalaError(f"weights: {name} = {value:g}: Slurm's weights are 0 or more; a linear score may have less")
+                raise EscalaError(
+                    f"weights: {name} = {value:g}: Slurm's weights are 0 or more; a linear score may have less"
+                )
         if self.size not in SIZES:
             raise EscalaError(f"size {quoted(self.size)} is not known: use one of {', '.join(SIZES)}")
         _text(self.nice, "nice")
@@ -147,8 +156,14 @@ class Multifactor:
             raise EscalaError(f"max_age_s = {self.max_age_s}: more than 0 s is needed")
         _seconds(self.half_life_s, "half_life_s")
         if _every(self.every_s) == 0 and weights.get("fair_share", 0.0) != 0.0:
-            raise EscalaError(f"every_s = {self.every_s}: fair shares change all the time: give 1 s or more, such as 300")
-        for table, name, factor in ((self.shares, "shares", ""), (self.queues, "queues", "queue"), (self.qos, "qos", "qos")):
+            raise EscalaError(
+                f"every_s = {self.every_s}: fair shares change all the time: give 1 s or more, such as 300"
+            )
+        for table, name, factor in (
+            (self.shares, "shares", ""),
+            (self.queues, "queues", "queue"),
+            (self.qos, "qos", "qos"),
+        ):
             if any(value < 0 for value in _numbers(table, name).values()):
                 raise EscalaError(f"[{name}] has a number below 0: give 0 or more")
             if weights.get(factor, 0.0) != 0.0 and not table:
@@ -198,7 +213,9 @@ class Multifactor:
     def _shares(self, workload: Workload) -> NDArray[np.float64]:
         """Shares by user, in the order of `Workload.user_ranks`."""
         given = dict(self.shares)
-        return np.array([given.get(name, 1.0) for name in workload.jobs["user"].unique().drop_nulls().sort()], np.float64)
+        return np.array(
+            [given.get(name, 1.0) for name in workload.jobs["user"].unique().drop_nulls().sort()], np.float64
+        )
 
 
 def _shown(form: str, weights: tuple[tuple[str, float], ...]) -> str:
@@ -216,7 +233,9 @@ def _numbers(given: object, what: str) -> dict[str, float]:
         if not isinstance(name, str):
             raise EscalaError(f"[{what}] {quoted(name)}: a name is a text")
         if not _is_number(value) or abs(value) > MOST_WEIGHT:
-            raise EscalaError(f"[{what}] {quoted(name)} = {quoted(value)}: a finite number is needed, at most {MOST_WEIGHT:g}")
+            raise EscalaError(
+                f"[{what}] {quoted(name)} = {quoted(value)}: a finite number is needed, at most {MOST_WEIGHT:g}"
+            )
     found = dict(pairs)
     if len(found) < len(pairs):
         raise EscalaError(f"{what} = {quoted(given)}: a name stands there twice")
@@ -228,7 +247,9 @@ def _weights(given: object, known: Mapping[str, str]) -> dict[str, float]:
     found = _numbers(given, "weights")
     for name in found:
         if name not in known:
-            raise EscalaError(f"unknown feature {quoted(name)}: {nearest(name, list(known))}known are {', '.join(known)}")
+            raise EscalaError(
+                f"unknown feature {quoted(name)}: {nearest(name, list(known))}known are {', '.join(known)}"
+            )
     if not found:
         raise EscalaError(f"no weights: give [weights] and lines such as {next(iter(known))} = 1.0")
     return found
@@ -264,12 +285,17 @@ def _column(workload: Workload, name: str) -> NDArray[np.float64]:
     known = [each for each, kind in workload.jobs.schema.items() if kind.is_numeric() and each not in LATER]
     if name not in known:
         why = "is known only when a job has ended" if name in LATER else "is no column of numbers"
-        raise EscalaError(f"workload {workload.name!r}: column {quoted(name)} {why}: {nearest(name, known)}there are {', '.join(known)}")
+        raise EscalaError(
+            f"workload {workload.name!r}: column {quoted(name)} {why}: {nearest(name, known)}there are "
+            f"{', '.join(known)}"
+        )
     values = workload.jobs[name].cast(float)
     bad = values.is_null() | ~values.fill_null(0.0).is_finite()
     if bad.any():
         job = workload.jobs["job_id"][int(bad.arg_max() or 0)]
-        raise EscalaError(f"workload {workload.name!r}: job {quoted(job)} has no number in column {quoted(name)}: a score needs one")
+        raise EscalaError(
+            f"workload {workload.name!r}: job {quoted(job)} has no number in column {quoted(name)}: a score needs one"
+        )
     return values.to_numpy()
 
 

@@ -1,4 +1,5 @@
-"""What decides under a name, made: schedulers and shutdown policies of Escala, trained agents, policies of other packages."""
+"""What decides under a name, made: schedulers and shutdown policies of Escala, trained agents, policies of other
+packages."""
 
 from __future__ import annotations
 
@@ -16,10 +17,11 @@ from escala.registry import is_trained, trained
 
 
 def made(name: str, role: str, options: Options) -> Any:
-    """The object that decides outside the kernel, new, or the kernel's own scheduler; None for a shutdown policy within it.
+    """The object that decides outside the kernel, new, or the kernel's own scheduler; None for a shutdown policy within
+    it.
 
-    role: "scheduler" or "shutdown". EscalaError for a name that is none of this role, a folder without an agent, a package that is not
-    there.
+    role: "scheduler" or "shutdown". EscalaError for a name that is none of this role, a folder without an agent, a
+    package that is not there.
     """
     if is_plugin(name):
         return of_role(plugin(name, role), role)
@@ -32,7 +34,8 @@ def made(name: str, role: str, options: Options) -> Any:
 
 
 def of_role(policy: Any, role: str) -> Any:
-    """A policy that says what it decides (`role`) decides nothing else: in the other place it would do nothing, and look valid."""
+    """A policy that says what it decides (`role`) decides nothing else: in the other place it would do nothing, and
+    look valid."""
     own = getattr(policy, "role", role)
     if own != role:
         raise EscalaError(f"{name_of(policy)} is a {own} policy, given as {role}: give it as {own}")

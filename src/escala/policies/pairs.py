@@ -1,7 +1,8 @@
 """Comparing: one workload on one platform under many pairs of policies, each finished run kept where there is a folder.
 
-The work is a list of pairs (`pairs_of`); `play` runs those that are not kept yet on an engine, keeps each as soon as it is finished, and
-gives all of them in the order of the list. The table comes last, from results that may have been read back.
+The work is a list of pairs (`pairs_of`); `play` runs those that are not kept yet on an engine, keeps each as soon as it
+is finished, and gives all of them in the order of the list. The table comes last, from results that may have been read
+back.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import io
-import json
 import os
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ from escala.policies.schedulers import Scheduler
 from escala.policy import name_of
 from escala.result import Result
 from escala.workload import Workload
-from escala.writing import Kept, Pieces, write_whole
+from escala.writing import Kept
 
 Told = Callable[[str, float], None]  # the pair that runs now, and the share of all work done
 Begin = Callable[[str], Callable[[float], None] | None]
@@ -42,7 +42,8 @@ T = TypeVar("T")
 
 
 class Keeping(Protocol[T]):
-    """Where finished runs are kept: which are there, and what each gave; what a task has kept; the hash of all that one depends on."""
+    """Where finished runs are kept: which are there, and what each gave; what a task has kept; the hash of all that one
+    depends on."""
 
     def has(self, name: str) -> bool: ...
     def load(self, name: str) -> T: ...
@@ -77,20 +78,31 @@ class Comparison:
         return {name: result.knows for name, result in self.results.items()}
 
     def table(self, reference: str | None = None, *, cut: bool = False) -> pl.DataFrame:
-        """Metrics per policy, with relative changes against the reference, and what it knew of the future; see `escala.metrics.table`."""
+        """Metrics per policy, with relative changes against the reference, and what it knew of the future; see
+        `escala.metrics.table`."""
         summaries = {name: result.summary() for name, result in self.results.items()}
         return metrics.table(summaries, reference=reference or next(iter(summaries)), knows=self.knows, cut=cut)
 
 
 class KeptRuns:
-    """Finished runs in the work folder of a `writing.output_folder(..., keeps=True)`: each is a saved Result in the folder of its pair.
+    """Finished runs in the work folder of a `writing.output_folder(..., keeps=True)`: each is a saved Result in the
+    folder of its pair.
 
-    work: the folder. about: what all runs depend on besides the pair, the jobs, the platform and the options (the program's own state).
-    identity: of policies whose names do not say all of them (trained agents), name -> the hash of what they are. shared: see `Kept`.
+    work: the folder. about: what all runs depend on besides the pair, the jobs, the platform and the options (the
+    program's own state).
+    identity: of policies whose names do not say all of them (trained agents), name -> the hash of what they are.
+    shared: see `Kept`.
     """
 
-    def __init__(self, work: Path, about: Mapping[str, Any], identity: Mapping[str, str] | None = None, shared: bool = False) -> None:
-        self._kept, self._work, self._about, self._identity = Kept(work, shared), work, dict(about), dict(identity or {})
+    def __init__(
+        self, work: Path, about: Mapping[str, Any], identity: Mapping[str, str] | None = None, shared: bool = False
+    ) -> None:
+        self._kept, self._work, self._about, self._identity = (
+            Kept(work, shared),
+            work,
+            dict(about),
+            dict(identity or {}),
+        )
         self._requests: dict[str, Any] = {}
         self.found: list[str] = []
         """Pairs that an interrupted run had finished."""
@@ -100,8 +112,16 @@ class KeptRuns:
         """Find what was kept for these very runs, and forget all else."""
         about = {**self._about, "jobs": digest_of(workload), "platform": platform.spec(), "options": dict(options)}
         for pair in pairs:
-            known = {name: self._identity[name] for name in (name_of(pair.scheduler), name_of(pair.shutdown)) if name in self._identity}
-            self._requests[pair.name] = {**about, "pair": [name_of(pair.scheduler), name_of(pair.shutdown)], "identity": known}
+            known = {
+                name: self._identity[name]
+                for name in (name_of(pair.scheduler), name_of(pair.shutdown))
+                if name in self._identity
+            }
+            self._requests[pair.name] = {
+                **about,
+                "pair": [name_of(pair.scheduler), name_of(pair.shutdown)],
+                "identity": known,
+            }
         there = self._kept.only({folder_of(name): request for name, request in self._requests.items()})
         self.found = [name for name in self._requests if folder_of(name) in there]
         self.done = len(self.found)
@@ -130,71 +150,12 @@ class KeptRuns:
         return self._kept.key(folder_of(name), self._requests[name])
 
 
-Keep = Callable[[str, Callable[[], Result]], Result]
-"""Given the name of a run and how to run it: its Result, perhaps one that was kept."""
-
-
-def play_anew(_: str, run: Callable[[], Result]) -> Result:
-    """Keep nothing."""
-    return run()
-
-
-def keep_runs(pieces: Pieces) -> Keep:
-    """Each run is a piece of something longer."""
-    return lambda name, run: pieces.file(f"run {name}", run, lambda path, result: result.save(path), Result.load)
-
-
-@dataclass(frozen=True)
-class KeptPieces(Generic[T]):
-    """Finished runs as pieces of something longer. of: what stands before their names; write, read: a run into a file, and out of it."""
-
-    pieces: Pieces
-    of: str
-    write: Callable[[Path, T], object]
-    read: Callable[[Path], T]
-
-    def has(self, name: str) -> bool:
-        """Was this one finished before?"""
-        return self.pieces.has(self.of + name)
-
-    def load(self, name: str) -> T:
-        """A run that was kept."""
-        return self.pieces.file(self.of + name, _gone, self.write, self.read)
-
-    def keep(self, name: str, result: T) -> None:
-        """Keep a run that is finished."""
-        self.pieces.file(self.of + name, lambda: result, self.write, self.read)
-
-    def taken(self, name: str) -> T:
-        """A run that a task has kept."""
-        self.pieces.wait(self.of + name)
-        result = self.load(name)
-        self.pieces.found.discard(self.of + name)
-        return result
-
-    def key(self, name: str) -> str:
-        """The hash of all that a run depends on."""
-        return self.pieces.key(self.of + name)
-
-
-def _gone() -> Any:
-    raise AssertionError("a piece that was there is gone")
-
-
-def kept_values(pieces: Pieces | None, of: str = "") -> KeptPieces[Any] | None:
-    """Runs whose results are values that JSON keeps."""
-    if pieces is None:
-        return None
-    return KeptPieces(
-        pieces, of, lambda path, value: write_whole(path, json.dumps(value)), lambda path: json.loads(path.read_text(encoding="utf-8"))
-    )
-
-
 LONGEST_FOLDER = 100  # bytes
 
 
 def folder_of(name: str) -> str:
-    """The folder of a pair's run in the output of a comparison: its name; where that is long or holds a path, a part of it and its hash."""
+    """The folder of a pair's run in the output of a comparison: its name; where that is long or holds a path, a part of
+    it and its hash."""
     if "/" not in name and len(os.fsencode(name)) <= LONGEST_FOLDER:
         return name
     first = os.fsencode(name)[:LONGEST_FOLDER].decode("utf-8", errors="ignore")
@@ -210,8 +171,8 @@ def digest_of(workload: Workload) -> str:
 
 
 def pairs_of(schedulers: Iterable[Any], shutdowns: Iterable[Any]) -> list[Named]:
-    """Every pair of a scheduler and a shutdown policy. EscalaError where there is none, two have one name, or one name stands in place of
-    a list."""
+    """Every pair of a scheduler and a shutdown policy. EscalaError where there is none, two have one name, or one name
+    stands in place of a list."""
     refuse_text(schedulers=schedulers, shutdowns=shutdowns)
     pairs = [Named(f"{name_of(s)} + {name_of(d)}", s, d) for s in map(plain, schedulers) for d in map(plain, shutdowns)]
     if not pairs:
@@ -219,7 +180,9 @@ def pairs_of(schedulers: Iterable[Any], shutdowns: Iterable[Any]) -> list[Named]
     names = [pair.name for pair in pairs]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise EscalaError(f"two of the pairs are called {twice[0]!r}: give each policy a name of its own (its attribute `name`)")
+        raise EscalaError(
+            f"two of the pairs are called {twice[0]!r}: give each policy a name of its own (its attribute `name`)"
+        )
     return pairs
 
 
@@ -232,10 +195,11 @@ def play(
 ) -> dict[str, T]:
     """Run the pairs that are not kept yet, and keep each that ends; name -> what `run` gave, in the order of `pairs`.
 
-    each: the engine; None: a thread for each core. In threads, pairs with a policy outside the kernel run one after the other, each with a
-    copy of its own (`copy.deepcopy`): what an object notes in one run is not known in another, and the one given stays as it is. On Ray
-    `run`, pairs and what it gives are sent from process to process; tasks on Slurm keep what it gives (`Again`), and one that comes to the
-    pairs that it was begun for does them and ends (`Share`). EscalaError before the first run for a policy that cannot be copied.
+    each: the engine; None: a thread for each core. In threads, pairs with a policy outside the kernel run one after the
+    other, each with a copy of its own (`copy.deepcopy`): what an object notes in one run is not known in another, and
+    the one given stays as it is. On Ray `run`, pairs and what it gives are sent from process to process; tasks on Slurm
+    keep what it gives (`Again`), and one that comes to the pairs that it was begun for does them and ends (`Share`).
+    EscalaError before the first run for a policy that cannot be copied.
     """
     if isinstance(each, Share):
         if each.comes():
@@ -272,14 +236,17 @@ def play(
 
 
 def _share(share: Share, pairs: Sequence[Named], run: Callable[[Named], T], keep: Keeping[T] | None) -> NoReturn:
-    """Do those of the pairs that a task was begun for, keep what they give, and end the process: what comes after is for others."""
+    """Do those of the pairs that a task was begun for, keep what they give, and end the process: what comes after is
+    for others."""
     assert keep is not None
     own, job = {keep.key(pair.name): pair for pair in pairs}, _Job(run, elsewhere=True)
     keys = {pair.name: key for key, pair in own.items()}
     for key in share.keys:
         if key not in own:
             where = socket.gethostname()
-            share.tell(key, {"error": f"node {where} finds another log, policy or model there than the command was given with"})
+            share.tell(
+                key, {"error": f"node {where} finds another log, policy or model there than the command was given with"}
+            )
         elif keep.has(own[key].name):
             share.tell(key, KEPT)
 
@@ -320,7 +287,9 @@ class _Job(Generic[T]):
         except Exception as error:
             if not self.elsewhere:
                 raise
-            return {"error": one_line(str(error) if isinstance(error, EscalaError) else f"{type(error).__name__}: {error}")}
+            return {
+                "error": one_line(str(error) if isinstance(error, EscalaError) else f"{type(error).__name__}: {error}")
+            }
 
 
 def _compiled(pair: Named) -> bool:
@@ -336,8 +305,9 @@ def _own(policy: Any) -> Any:
         return copy.deepcopy(policy)
     except Exception as error:  # of somebody else's code, whatever it is
         raise EscalaError(
-            f"policy {quoted(name_of(policy))} cannot be copied, which each run of several needs ({type(error).__name__}: "
-            f"{quoted(str(error))}): give it a method __deepcopy__, or run it alone with simulate"
+            f"policy {quoted(name_of(policy))} cannot be copied, which each run of several needs "
+            f"({type(error).__name__}: {quoted(str(error))}): give it a method __deepcopy__, or run it alone with "
+            "simulate"
         ) from error
 
 
@@ -355,10 +325,10 @@ def compare(
 ) -> Comparison:
     """Replay a workload under every pair of schedulers and shutdown policies; see `simulate`.
 
-    progress: called with the name of the pair that ended last and the share of all work done. keep: where each finished run goes at once,
-    and finished ones are taken from. on: "local" (pairs of named policies side by side, one a core), "local:N", "ray" or "ray:HOST:PORT",
-    see docs/how-to/scale.md; the results are the same for any. jobs: N is "local:N". EscalaError for jobs < 1, and an engine that is not
-    there.
+    progress: called with the name of the pair that ended last and the share of all work done. keep: where each finished
+    run goes at once, and finished ones are taken from. on: "local" (pairs of named policies side by side, one a core),
+    "local:N", "ray" or "ray:HOST:PORT", see docs/how-to/scale.md; the results are the same for any. jobs: N is
+    "local:N". EscalaError for jobs < 1, and an engine that is not there.
     """
     with replays_on(on, jobs) as each:
         loaded, machine = read(workload, platform)
@@ -366,8 +336,16 @@ def compare(
         check_power(machine, [pair.shutdown for pair in pairs], bool(options.get("start_off", False)))
         if keep is not None:
             keep.begin(pairs, loaded, machine, options)
-        if any(name in options and not isinstance(options[name], str | None) for name in ("estimate", "order_estimate")):
+        if any(
+            name in options and not isinstance(options[name], str | None) for name in ("estimate", "order_estimate")
+        ):
             each = Threads(1) if isinstance(each, Threads) else each  # a predictor in Python
         return Comparison(
-            play(pairs, lambda pair: simulate(loaded, machine, pair.scheduler, pair.shutdown, **options), keep, progress, each)
+            play(
+                pairs,
+                lambda pair: simulate(loaded, machine, pair.scheduler, pair.shutdown, **options),
+                keep,
+                progress,
+                each,
+            )
         )

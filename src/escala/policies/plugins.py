@@ -1,8 +1,8 @@
 """Policies of other packages: `plugin:NAME[:REST]` is what an installed distribution announces under that name.
 
-A distribution names its policies as entry points of the groups `escala.schedulers`, `escala.shutdowns` and `escala.predictors`. Each is
-called with what stands behind the name ("" for nothing) and gives an object: with `decide(view, act)`, or, for the last, with
-`estimate(view, job)`. Every run calls it anew.
+A distribution names its policies as entry points of the groups `escala.schedulers`, `escala.shutdowns` and
+`escala.predictors`. Each is called with what stands behind the name ("" for nothing) and gives an object: with
+`decide(view, act)`, or, for the last, with `estimate(view, job)`. Every run calls it anew.
 """
 
 from __future__ import annotations
@@ -49,7 +49,13 @@ def listed() -> list[dict[str, str]]:
 
 def origins(*names: Any) -> dict[str, str]:
     """Of those among these that name a policy of another package: the distribution and its version."""
-    found = {name: point for name in names if is_plugin(name) for role in ("scheduler", "shutdown") if (point := _point(name, role))}
+    found = {
+        name: point
+        for name in names
+        if is_plugin(name)
+        for role in ("scheduler", "shutdown")
+        if (point := _point(name, role))
+    }
     return {name: _origin(point) for name, point in found.items()}
 
 
@@ -63,7 +69,8 @@ def code_of(name: str, role: str) -> tuple[str, str]:
 
 @functools.cache
 def _code(module: str) -> str:
-    """SHA-256 of the code of the package that a module is part of, as a process first found it; "" where it lies in no files."""
+    """SHA-256 of the code of the package that a module is part of, as a process first found it; "" where it lies in no
+    files."""
     package, spec = "", None
     for part in module.split("."):  # of a name space that several packages share, the first that is one
         package = f"{package}.{part}".lstrip(".")
@@ -73,7 +80,9 @@ def _code(module: str) -> str:
     if spec is None or spec.origin is None:
         return ""
     own, folders = Path(spec.origin), list(spec.submodule_search_locations or [])
-    found = {path.relative_to(folder).as_posix(): path for folder in folders for path in sorted(Path(folder).rglob("*"))}
+    found = {
+        path.relative_to(folder).as_posix(): path for folder in folders for path in sorted(Path(folder).rglob("*"))
+    }
     digest = hashlib.sha256()
     for name, path in (found or {own.name: own}).items():
         if path.is_file() and path.name.endswith((".py", *EXTENSION_SUFFIXES)):
@@ -86,7 +95,8 @@ def _point(name: str, role: str) -> EntryPoint | None:
 
 
 def plugin(name: str, role: str) -> Any:
-    """A new object of the policy of this name; EscalaError where none is installed, it cannot be loaded, or it is no policy."""
+    """A new object of the policy of this name; EscalaError where none is installed, it cannot be loaded, or it is no
+    policy."""
     point, rest = _point(name, role), name.removeprefix(PREFIX).partition(":")[2]
     if point is None:
         raise _unknown(name, role)
@@ -110,7 +120,11 @@ def _unknown(name: str, role: str) -> EscalaError:
     known, called = installed(role), name.removeprefix(PREFIX).partition(":")[0]
     near = difflib.get_close_matches(called, known, n=1)
     hint = f"did you mean {PREFIX}{near[0]}? " if near else ""
-    have = f"installed are {', '.join(sorted(known))}" if known else f"no installed package announces one (entry points {GROUPS[role]})"
+    have = (
+        f"installed are {', '.join(sorted(known))}"
+        if known
+        else f"no installed package announces one (entry points {GROUPS[role]})"
+    )
     return EscalaError(f"unknown {role} {quoted(name)}: {hint}{have}")
 
 

@@ -1,7 +1,8 @@
 """The names of schedulers with a queue in order of priority: `easy:queue=SCORE[:backfill=SCORE][:guard=TIME]`,
 `conservative:queue=SCORE[:guard=TIME]`, and strict and greedy schedulers with `:guard=TIME`.
 
-SCORE is a name, or `score:FILE`, a file with a linear score. The path may hold colons: it ends where the next key of the name begins.
+SCORE is a name, or `score:FILE`, a file with a linear score. The path may hold colons: it ends where the next key of
+the name begins.
 """
 
 from __future__ import annotations
@@ -27,11 +28,14 @@ from escala.prediction.folder import MANIFEST
 from escala.prediction.folder import PREFIX as MODEL
 
 QUEUE_FORMS = {
-    "easy:queue=SCORE[:guard=TIME]": "the first in the order of the score has easy's reservation, the others pass in that order",
+    "easy:queue=SCORE[:guard=TIME]": "the first in the order of the score has easy's reservation, the others pass in "
+    "that order",
     "easy:queue=SCORE:backfill=SCORE[:guard=TIME]": "the same, but the others pass in the order of the second score",
     "conservative:queue=SCORE[:guard=TIME]": "conservative, reservations given anew in the order of the score",
-    "easy:queue=score:FILE[:guard=TIME]": "in the order of a linear score: weights over named features, in a file (docs: how-to/queue)",
-    "NAME:guard=TIME": "a scheduler above without reservations (sjf, sjf-fit, ...); with a guard: who has waited so long stands in front",
+    "easy:queue=score:FILE[:guard=TIME]": "in the order of a linear score: weights over named features, in a file "
+    "(docs: how-to/queue)",
+    "NAME:guard=TIME": "a scheduler above without reservations (sjf, sjf-fit, ...); with a guard: who has waited so "
+    "long stands in front",
 }
 WAYS = {"easy": codes.EASY_PRIORITY, "conservative": codes.CONSERVATIVE}
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -52,29 +56,40 @@ def queue_of(name: str) -> Scheduler:
     plain = SCHEDULERS[kind]
     keys = _keys(kind, plain)
     if not keys:
-        raise EscalaError(f"scheduler {quoted(name)}: {kind} takes nothing behind its name: write {kind}, or easy:queue=sjf:guard=24h")
+        raise EscalaError(
+            f"scheduler {quoted(name)}: {kind} takes nothing behind its name: write {kind}, or easy:queue=sjf:guard=24h"
+        )
     given = _parts(rest, name, keys)
     spans: dict[str, Any] = {f"{key}_s": _span(given[key], name, key) for key in SPANS if key in given}
     if kind not in WAYS:
         return replace(plain, **spans)
     if "queue" not in given:
-        raise EscalaError(f"scheduler {quoted(name)}: {kind} is in the order of submission: name an order too, {kind}:queue=sjf:{rest}")
+        raise EscalaError(
+            f"scheduler {quoted(name)}: {kind} is in the order of submission: name an order too, "
+            f"{kind}:queue=sjf:{rest}"
+        )
     scores = _score(given["queue"], name), _score(given["backfill"], name) if "backfill" in given else None
     return replace(_queued(scores[0], kind, scores[1]), **spans)
 
 
 def queue_by(
-    score: str | Linear | Multifactor, guard_s: float = math.inf, way: str = "easy", backfill: str | Linear | Multifactor | None = None
+    score: str | Linear | Multifactor,
+    guard_s: float = math.inf,
+    way: str = "easy",
+    backfill: str | Linear | Multifactor | None = None,
 ) -> Scheduler:
-    """The scheduler with a queue in the order of this score, of which no file need tell: for `simulate` and its like. As `queue`, but
-    scores may be objects."""
+    """The scheduler with a queue in the order of this score, of which no file need tell: for `simulate` and its like.
+    As `queue`, but scores may be objects."""
     first, second = (
-        _score(one, "queue_by") if isinstance(one, str) else None if one is None else _linear(one) for one in (score, backfill)
+        _score(one, "queue_by") if isinstance(one, str) else None if one is None else _linear(one)
+        for one in (score, backfill)
     )
     assert first is not None
     guard = guard_s if guard_s == math.inf else _span(_written(guard_s), "queue_by", "guard")
     return replace(
-        _queued(first, way, second), guard_s=guard, name=_named(str(score), guard_s, way, "" if backfill is None else str(backfill))
+        _queued(first, way, second),
+        guard_s=guard,
+        name=_named(str(score), guard_s, way, "" if backfill is None else str(backfill)),
     )
 
 
@@ -97,8 +112,10 @@ def _linear(score: Linear | Multifactor) -> Scheduler:
 
 
 def queue(score: str, guard_s: float = math.inf, way: str = "easy", backfill: str = "") -> str:
-    """Name of the scheduler with a queue in the order of this score, for every parameter that takes one. way: "easy" or "conservative".
-    guard_s: who has waited so long stands in front. backfill: the score in whose order the others pass the first; "": the same."""
+    """Name of the scheduler with a queue in the order of this score, for every parameter that takes one. way: "easy" or
+    "conservative".
+    guard_s: who has waited so long stands in front. backfill: the score in whose order the others pass the first; "":
+    the same."""
     name = _named(score, guard_s, way, backfill)
     _check_way(way, bool(backfill))
     queue_of(name)
@@ -135,7 +152,8 @@ def _parts(rest: str, name: str, keys: tuple[str, ...]) -> dict[str, str]:
         if not equals or key not in keys:
             known = ", ".join(f"{k}=" for k in keys)
             raise EscalaError(
-                f"scheduler {quoted(name)}: {quoted(part)} is no part that it takes: {nearest(key, keys, '=')}it takes {known}"
+                f"scheduler {quoted(name)}: {quoted(part)} is no part that it takes: {nearest(key, keys, '=')}it "
+                f"takes {known}"
             )
         if key in found:
             raise EscalaError(f"scheduler {quoted(name)}: {key}= is given twice: give it once")
@@ -149,7 +167,8 @@ def within_folder(name: str, folder: Path) -> str:
 
 
 def score_digests(name: Any) -> dict[str, str]:
-    """SHA-256 of the score files and the models' manifests that the name of a scheduler tells, by path, of those that are there."""
+    """SHA-256 of the score files and the models' manifests that the name of a scheduler tells, by path, of those that
+    are there."""
     told = [Path(path) for path in (FILE.findall(name) if isinstance(name, str) else []) if path]
     paths = [path / MANIFEST if path.is_dir() else path for path in told]
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file()}
@@ -193,5 +212,7 @@ def _span(text: str, name: str, key: str) -> float:
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds <= LONGEST_S:
-        raise EscalaError(f"scheduler {quoted(name)}: {key}={text} is no span of time: write it as 24h, 30m, 2d or 90 (seconds)")
+        raise EscalaError(
+            f"scheduler {quoted(name)}: {key}={text} is no span of time: write it as 24h, 30m, 2d or 90 (seconds)"
+        )
     return seconds

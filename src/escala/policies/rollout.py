@@ -1,16 +1,18 @@
-"""`rollout`: look-ahead without training. At each decision every choice is tried on sampled futures, simulated on by a base policy, and
-the best is taken.
+"""`rollout`: look-ahead without training. At each decision every choice is tried on sampled futures, simulated on by a
+base policy, and the best is taken.
 
-One-step policy improvement (Tesauro and Galperin 1997; Bertsekas and Castanon 1999) over several bases, of which each choice is
-continued by the one that is best in the mean (parallel rollout: Chang, Givan and Chong 2004). With c a choice (start one of the jobs that
-fit, or wait), b a base and f = 1..K sampled futures, the same for every c and b,
+One-step policy improvement (Tesauro and Galperin 1997; Bertsekas and Castanon 1999) over several bases, of which each
+choice is continued by the one that is best in the mean (parallel rollout: Chang, Givan and Chong 2004). With c a choice
+(start one of the jobs that fit, or wait), b a base and f = 1..K sampled futures, the same for every c and b,
 
     take  argmin_c  min_b  mean_f  sum_j weight_j(f) start_j(c, b, f)
 
-over the jobs that wait or come in f; weight_j = 1 / max(runtime_j(f), floor) for (bounded) slowdown, 1 for wait. How long jobs really take
-is drawn from the shares of their walltimes that ended jobs took; nothing is used that a scheduler could not have written down.
+over the jobs that wait or come in f; weight_j = 1 / max(runtime_j(f), floor) for (bounded) slowdown, 1 for wait. How
+long jobs really take is drawn from the shares of their walltimes that ended jobs took; nothing is used that a scheduler
+could not have written down.
 
-`optimism` mixes this with the best base in each future, min_b inside the mean over f, which is more than a scheduler can know.
+`optimism` mixes this with the best base in each future, min_b inside the mean over f, which is more than a scheduler
+can know.
 """
 
 from __future__ import annotations
@@ -38,8 +40,9 @@ from escala.simulation import Simulation
 from escala.workload import Workload
 
 HOLD_BACK = "hold-back"
-"""A base of rollout alone: sjf, and jobs longer than the mean walltime seen wait until the last arrival of the future. `hold-back:M`: and
-until M mean walltimes before the last arrival that any of the futures has, if that is later; by walltime squared x cores."""
+"""A base of rollout alone: sjf, and jobs longer than the mean walltime seen wait until the last arrival of the future.
+`hold-back:M`: and until M mean walltimes before the last arrival that any of the futures has, if that is later; by
+walltime squared x cores."""
 
 BASES = (f"{HOLD_BACK}:0", f"{HOLD_BACK}:2", HOLD_BACK, "sjf-fit")
 """What is simulated on by unless told otherwise: greedy, and three ways to keep long jobs for quieter times."""
@@ -87,9 +90,15 @@ class Base:
         if jobs <= self._room:
             return
         self._room = 2 * jobs
-        blank = Workload.from_jobs({"submit_s": np.zeros(self._room), "runtime_s": np.ones(self._room), "cores": np.ones(self._room, int)})
+        blank = Workload.from_jobs(
+            {"submit_s": np.zeros(self._room), "runtime_s": np.ones(self._room), "cores": np.ones(self._room, int)}
+        )
         ranked = self.scheduler.score is not None
-        plan = Plan(queueing=self.scheduler.queueing, ordering=self.scheduler.ordering, keys=np.zeros(self._room) if ranked else None)
+        plan = Plan(
+            queueing=self.scheduler.queueing,
+            ordering=self.scheduler.ordering,
+            keys=np.zeros(self._room) if ranked else None,
+        )
         simulation = Simulation(blank, read_platform(f"1x{self.cores}:none"), plan, Options(record=False))
         w = simulation.world
         self._simulation, self.table = simulation, simulation.table
@@ -108,7 +117,8 @@ def _hold(name: str) -> tuple[bool, float | None]:
         value = -1.0
     if not 0.0 <= value < 1e6:
         raise EscalaError(
-            f"rollout: base {quoted(name)}: {quoted(ahead)} is no number of mean walltimes: use {HOLD_BACK} or {HOLD_BACK}:1.5"
+            f"rollout: base {quoted(name)}: {quoted(ahead)} is no number of mean walltimes: use {HOLD_BACK} or "
+            f"{HOLD_BACK}:1.5"
         )
     return True, value
 
@@ -116,11 +126,16 @@ def _hold(name: str) -> tuple[bool, float | None]:
 def base_scheduler(name: str) -> Scheduler:
     """The scheduler behind a base; EscalaError for one that rollout cannot simulate."""
     known = SCHEDULERS.get("sjf" if _hold(name)[0] else name)
-    fixed = known is not None and not known.random and known.ordering in (codes.BY_QUEUE, codes.BY_RANK) and known.estimate is None
+    fixed = (
+        known is not None
+        and not known.random
+        and known.ordering in (codes.BY_QUEUE, codes.BY_RANK)
+        and known.estimate is None
+    )
     if known is None or not fixed or known.queueing not in (codes.STRICT, codes.GREEDY, codes.EASY):
         raise EscalaError(
-            f"rollout: base {quoted(name)} is none of its bases: {HOLD_BACK}, and strict, greedy and EASY schedulers with a fixed score "
-            "(fcfs, first-fit, sjf, sjf-fit, saf-fit, easy, ...)"
+            f"rollout: base {quoted(name)} is none of its bases: {HOLD_BACK}, and strict, greedy and EASY schedulers "
+            "with a fixed score (fcfs, first-fit, sjf, sjf-fit, saf-fit, easy, ...)"
         )
     return known
 
@@ -128,11 +143,13 @@ def base_scheduler(name: str) -> Scheduler:
 class Rollout:
     """The scheduler; see the module.
 
-    futures: K. base: a scheduler's name, or several. arrivals: None (as before), or workloads to draw futures from (`Lists`), or a law.
-    horizon: at most so many jobs come in a future. objective: slowdown, bounded-slowdown or wait. choices: at most so many kinds of job
-    are tried at a decision. depth: at most so many waiting jobs are looked at, the first in the base's order. every_s: after a choice to
-    wait, look again at the next multiple of this, s; None: after the mean time to the next event. optimism: of several bases, 1 takes the
-    best in each future, 0 the best in the mean, between them a mixture. Jobs take cores of any nodes; nodes are taken as on.
+    futures: K. base: a scheduler's name, or several. arrivals: None (as before), or workloads to draw futures from
+    (`Lists`), or a law.
+    horizon: at most so many jobs come in a future. objective: slowdown, bounded-slowdown or wait. choices: at most so
+    many kinds of job are tried at a decision. depth: at most so many waiting jobs are looked at, the first in the
+    base's order. every_s: after a choice to wait, look again at the next multiple of this, s; None: after the mean time
+    to the next event. optimism: of several bases, 1 takes the best in each future, 0 the best in the mean, between them
+    a mixture. Jobs take cores of any nodes; nodes are taken as on.
     """
 
     def __init__(
@@ -161,7 +178,9 @@ class Rollout:
         self.bases = (base,) if isinstance(base, str) else tuple(base)
         for name in self.bases:
             base_scheduler(name)
-        self.arrivals: Arrivals = AsBefore() if arrivals is None else Lists(arrivals) if isinstance(arrivals, Sequence) else arrivals
+        self.arrivals: Arrivals = (
+            AsBefore() if arrivals is None else Lists(arrivals) if isinstance(arrivals, Sequence) else arrivals
+        )
         self.futures, self.horizon, self.objective = futures, horizon, objective
         self.choices, self.depth, self.every_s, self.optimism, self.seed = choices, depth, every_s, optimism, seed
         self._of: Callable[[], View | None] = lambda: None
@@ -200,12 +219,14 @@ class Rollout:
             act.call_at(self._again(view.now_s, pause_s))
 
     def choose(self, view: View, visible: Sequence[int] | None = None) -> tuple[QueuedJob | None, float | None]:
-        """(the job to start now, or None, mean time to the next event of the futures in s). visible: rows of the waiting jobs that may be
-        chosen, by default all."""
+        """(the job to start now, or None, mean time to the next event of the futures in s). visible: rows of the
+        waiting jobs that may be chosen, by default all."""
         self._memory.see(view)
         queue = view.queue
         if any(job.single_node or any(job.demand) for job in queue):
-            raise EscalaError("rollout plans cores of any nodes; it cannot schedule single-node jobs or further resource kinds")
+            raise EscalaError(
+                "rollout plans cores of any nodes; it cannot schedule single-node jobs or further resource kinds"
+            )
         if not queue:
             return None, None
         queue = self._first(queue)
@@ -218,8 +239,8 @@ class Rollout:
         return (None if best == WAIT else queue[best]), float(waits[0].soon.mean()) / SECOND
 
     def costs(self, view: View, rows: Sequence[int | None]) -> list[float]:
-        """The mean cost of starting each of these waiting jobs now, or (None) of waiting for the next event, over the same futures, each
-        continued by the base that is best. Infinite for waiting where nothing will happen."""
+        """The mean cost of starting each of these waiting jobs now, or (None) of waiting for the next event, over the
+        same futures, each continued by the base that is best. Infinite for waiting where nothing will happen."""
         self._memory.see(view)
         queue = self._first(view.queue)
         place = {job.row: k for k, job in enumerate(queue)}
@@ -252,7 +273,12 @@ class Rollout:
         score = self._bases[0].scheduler.score
         if len(queue) <= self.depth or score is None:
             return queue[: self.depth]
-        keys = score(*(np.array(column) for column in zip(*((j.submit_s * 1e6, j.walltime_s * 1e6, j.cores) for j in queue), strict=True)))
+        keys = score(
+            *(
+                np.array(column)
+                for column in zip(*((j.submit_s * 1e6, j.walltime_s * 1e6, j.cores) for j in queue), strict=True)
+            )
+        )
         return [queue[k] for k in np.sort(np.argsort(keys, kind="stable")[: self.depth])]
 
     def _candidates(self, queue: list[QueuedJob], free: int, visible: Sequence[int] | None) -> list[int]:
@@ -277,7 +303,9 @@ class Rollout:
         come = self.arrivals.draw(memory, now, k, self.horizon, draw)
         drawn = np.zeros((k, 5, len(queue) + come.at.shape[1]), np.int64)
         cores = np.array([job.cores for job in queue], np.int64)
-        for plane, (waiting, coming) in enumerate(((ran, come.runtime), (walltime, come.walltime), (cores, come.cores), (0, come.at))):
+        for plane, (waiting, coming) in enumerate(
+            ((ran, come.runtime), (walltime, come.walltime), (cores, come.cores), (0, come.at))
+        ):
             drawn[:, plane, : len(queue)] = waiting
             drawn[:, plane, len(queue) :] = coming
         some = come.at < codes.NEVER_US
@@ -290,7 +318,15 @@ class Rollout:
         return [self._shaped(base, shared, left, drawn, submit, typical, soon, release) for base in self._bases]
 
     def _shaped(
-        self, base: Base, running: Numbers, left: Numbers, drawn: Numbers, submit: Numbers, typical: float, soon: Numbers, release: Numbers
+        self,
+        base: Base,
+        running: Numbers,
+        left: Numbers,
+        drawn: Numbers,
+        submit: Numbers,
+        typical: float,
+        soon: Numbers,
+        release: Numbers,
     ) -> Futures:
         """The order and the held jobs of one base. typical: the mean walltime of the jobs that came or may come, us."""
         jobs = drawn.copy() if base.held else drawn
@@ -301,13 +337,18 @@ class Rollout:
             last = int(release.max()) - round(base.ahead * typical)
             release = np.maximum(release, last)
             score = _short_and_narrow
-        key = np.zeros(drawn[:, 1].shape) if score is None else score(submit + np.minimum(drawn[:, 3], 1 << 50), drawn[:, 1], drawn[:, 2])
+        key = (
+            np.zeros(drawn[:, 1].shape)
+            if score is None
+            else score(submit + np.minimum(drawn[:, 3], 1 << 50), drawn[:, 1], drawn[:, 2])
+        )
         floor = FLOORS_S.get(self.objective, 1.0) * SECOND
         weight = np.ones(drawn[:, 0].shape) if self.objective == "wait" else SECOND / np.maximum(drawn[:, 0], floor)
         return Futures(running, left, jobs, weight, soon, release, np.argsort(key, axis=1, kind="stable"))
 
     def _best(self, shaped: list[Futures], choices: Numbers) -> int:
-        """Place of the choice with the least mean cost. After the first futures, choices that are clearly worse are dropped."""
+        """Place of the choice with the least mean cost. After the first futures, choices that are clearly worse are
+        dropped."""
         places = np.arange(len(choices))
         if len(choices) == 1:
             return 0
@@ -326,7 +367,8 @@ class Rollout:
         return int(places[first.mean(axis=1).argmin()])
 
     def _cost(self, shaped: list[Futures], choices: Numbers, rows: slice) -> NDArray[np.float64]:
-        """Cost of each choice in each future, under the base that is best there, or best in the mean; see `optimism`."""
+        """Cost of each choice in each future, under the base that is best there, or best in the mean; see
+        `optimism`."""
         costs = np.stack([base.cost(f.part(rows), choices) for base, f in zip(self._bases, shaped, strict=True)])
         least: NDArray[np.float64] = costs.min(axis=0)
         if self.optimism < 1.0 and len(costs) > 1:

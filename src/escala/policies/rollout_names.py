@@ -1,4 +1,5 @@
-"""The names of `rollout` with its options: `rollout[:K][:KEY=VALUE...]`, such as `rollout:128:objective=slowdown:base=hold-back:0+sjf-fit`.
+"""The names of `rollout` with its options: `rollout[:K][:KEY=VALUE...]`, such as
+`rollout:128:objective=slowdown:base=hold-back:0+sjf-fit`.
 
 A part without `=` behind the first option belongs to the value before it, so that bases may hold a colon.
 """
@@ -20,8 +21,8 @@ LONGEST_S = 1e9
 
 
 def rollout_of(name: str, seed: int, objective: str | None = None) -> Rollout | None:
-    """The policy of this name, None for another than rollout. objective: one for a name that says none; if it knows that one, else its
-    own. EscalaError for an option that makes no sense."""
+    """The policy of this name, None for another than rollout. objective: one for a name that says none; if it knows
+    that one, else its own. EscalaError for an option that makes no sense."""
     kind, colon, rest = name.partition(":")
     if kind != ROLLOUT:
         return None
@@ -29,20 +30,26 @@ def rollout_of(name: str, seed: int, objective: str | None = None) -> Rollout | 
     if "=" in first:
         first, parts = str(DEFAULT_FUTURES), [first, *parts]
     if not (first.isascii() and first.isdigit() and 1 <= int(first) <= MOST):
-        raise EscalaError(f"scheduler {quoted(name)}: {quoted(first)} is no number of futures: use {ROLLOUT} or {ROLLOUT}:128")
+        raise EscalaError(
+            f"scheduler {quoted(name)}: {quoted(first)} is no number of futures: use {ROLLOUT} or {ROLLOUT}:128"
+        )
     whose = f"scheduler {quoted(name)}"
     given = {
-        key: OPTIONS[key](text, f"{whose}: {key} is {quoted(text)}") for key, text in options_of(parts, whose, OPTIONS, EXAMPLE).items()
+        key: OPTIONS[key](text, f"{whose}: {key} is {quoted(text)}")
+        for key, text in options_of(parts, whose, OPTIONS, EXAMPLE).items()
     }
     if objective in OBJECTIVES:
         given = {"objective": objective} | given
-    policy = Rollout(int(first), seed=seed, **{"every_s" if key == "every" else key: value for key, value in given.items()})
+    policy = Rollout(
+        int(first), seed=seed, **{"every_s" if key == "every" else key: value for key, value in given.items()}
+    )
     policy.name = name
     return policy
 
 
 def options_of(parts: list[str], whose: str, known: Mapping[str, Any], example: str) -> dict[str, str]:
-    """Key -> value as texts, of the parts between colons; EscalaError, of whose they are, for a key that is not known, or given twice."""
+    """Key -> value as texts, of the parts between colons; EscalaError, of whose they are, for a key that is not known,
+    or given twice."""
     found: dict[str, str] = {}
     key = ""
     for part in parts:

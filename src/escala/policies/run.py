@@ -1,4 +1,5 @@
-"""Running: one workload on one platform under one pair of policies. Many pairs side by side: `escala.policies.pairs`."""
+"""Running: one workload on one platform under one pair of policies. Many pairs side by side:
+`escala.policies.pairs`."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ from escala.workload import Workload, read_workload
 Progress = Callable[[float], None]  # share done, 0..1
 
 # Decisions in a row between which no job is submitted, started or ended.
-PATIENCE = 100_000  # so many on an idle machine while jobs wait, and nothing is to come: the policy will never start them
+# so many on an idle machine while jobs wait, and nothing is to come: the policy will never start them
+PATIENCE = 100_000
 SHORTEST_S = 1000.0  # so many within less than this: the policy asks every 10 ms or more often, for ever
 MOST_ASKED = 10_000_000  # so many at any distance
 WAITS = "waits"
@@ -47,8 +49,8 @@ assert SCALARS.names[COUNTS : COUNTS + 3] == ("next_job", "n_ended", "n_queued")
 
 @dataclass(frozen=True)
 class Pair:
-    """A scheduler and a shutdown policy, ready to run: the kernel's plan, and what decides outside the kernel. said: by role, the name of
-    what decides inside it, or what the object said of itself (`escala.foresight.Said`)."""
+    """A scheduler and a shutdown policy, ready to run: the kernel's plan, and what decides outside the kernel. said: by
+    role, the name of what decides inside it, or what the object said of itself (`escala.foresight.Said`)."""
 
     plan: Plan
     scheduler: Any
@@ -70,9 +72,14 @@ def pair(workload: Workload, scheduler_: Any, shutdown_: Any, options: Options) 
     scheduler_, shutdown_ = plain(scheduler_), plain(shutdown_)
     inside = isinstance(scheduler_, Scheduler)
     if inside and not is_own(scheduler_):
-        raise EscalaError(f"{name_of(scheduler_)} orders the queue by code that is not Escala's own: write a policy, decide(view, act)")
+        raise EscalaError(
+            f"{name_of(scheduler_)} orders the queue by code that is not Escala's own: write a policy, decide(view, "
+            "act)"
+        )
     outside = None if inside else _outside(scheduler_, options)
-    chosen = scheduler_ if inside else scheduler(scheduler_) if isinstance(scheduler_, str) and outside is None else None
+    chosen = (
+        scheduler_ if inside else scheduler(scheduler_) if isinstance(scheduler_, str) and outside is None else None
+    )
     fields = dict[str, Any]()
     if isinstance(shutdown_, str):
         power = made(shutdown_, "shutdown", options)
@@ -93,14 +100,20 @@ def pair(workload: Workload, scheduler_: Any, shutdown_: Any, options: Options) 
 
 def _outside(scheduler_: Any, options: Options) -> Any:
     """The object behind a scheduler that decides outside the kernel; None for a name of the kernel's."""
-    found = made(scheduler_, "scheduler", options) if isinstance(scheduler_, str) else of_role(as_policy(scheduler_), "scheduler")
+    found = (
+        made(scheduler_, "scheduler", options)
+        if isinstance(scheduler_, str)
+        else of_role(as_policy(scheduler_), "scheduler")
+    )
     return None if isinstance(found, Scheduler) else found
 
 
 Log = list[Command]
 
 
-def decider(policy: Any, simulation: Simulation, i: int, log: Log | None, sees_runtimes: bool = False) -> Callable[[], None]:
+def decider(
+    policy: Any, simulation: Simulation, i: int, log: Log | None, sees_runtimes: bool = False
+) -> Callable[[], None]:
     """One decision of a policy. Escala's own compiled policies get the simulation; all others a View and Commands."""
     budget = Budget()
     act = Commands(simulation, i, log, budget)
@@ -119,7 +132,8 @@ def decider(policy: Any, simulation: Simulation, i: int, log: Log | None, sees_r
 
 
 class _Progress:
-    """Counts decisions in a row between which no job was submitted, started or ended. Limits: see MOST_ASKED, SHORTEST_S and PATIENCE."""
+    """Counts decisions in a row between which no job was submitted, started or ended. Limits: see MOST_ASKED,
+    SHORTEST_S and PATIENCE."""
 
     def __init__(self, simulation: Simulation, i: int) -> None:
         self._simulation, self._i = simulation, i
@@ -140,13 +154,20 @@ class _Progress:
         if s["n_ends"] + s["n_starts"] == 0 and s["next_job"] == w.o[i, 0]["n_jobs"] and s["n_queued"] > 0:
             return WAITS
         spent = (s["now"] - self._since) / SECOND
-        return f"{self._asked:,} decisions within {spent:.6g} s" if spent < SHORTEST_S or self._asked >= MOST_ASKED else ""
+        return (
+            f"{self._asked:,} decisions within {spent:.6g} s" if spent < SHORTEST_S or self._asked >= MOST_ASKED else ""
+        )
 
 
 def run(
-    simulation: Simulation, i: int, chosen: Pair, progress: Progress | None = None, log: dict[str, list[Command]] | None = None
+    simulation: Simulation,
+    i: int,
+    chosen: Pair,
+    progress: Progress | None = None,
+    log: dict[str, list[Command]] | None = None,
 ) -> None:
-    """Run simulation i to its end: the only rollout loop. log: gets the commands given from outside, "scheduler" and "shutdown"."""
+    """Run simulation i to its end: the only rollout loop. log: gets the commands given from outside, "scheduler" and
+    "shutdown"."""
     asked = {"scheduler": chosen.scheduler, "shutdown": chosen.shutdown}
     turns = {
         who: decider(policy, simulation, i, None if log is None else log.setdefault(who, []), chosen.sees_runtimes(who))
@@ -181,7 +202,8 @@ def _stuck(simulation: Simulation, i: int, chosen: Pair, found: str) -> EscalaEr
     if found != WAITS:
         now = simulation.world.s["now"].item(i) / SECOND
         return EscalaError(
-            f"{chosen.name}: {found}, at {now} s, and no job is submitted, started or ended: ask less often (call_at, period_s)"
+            f"{chosen.name}: {found}, at {now} s, and no job is submitted, started or ended: ask less often (call_at, "
+            "period_s)"
         )
     waiting = int(simulation.world.s[i, 0]["n_queued"])
     kept = int((simulation.world.node[i]["held"] == 1).sum())
@@ -219,12 +241,15 @@ def check_power(machine: Platform, shutdowns: Iterable[Any], start_off: bool = F
 def needs_switches(machine: Platform, what: str) -> None:
     """EscalaError where no node of the platform can switch off, which this is to do."""
     if not machine.has_profile:
-        raise EscalaError(f"{what} needs a power profile, for the times of a switch; platform {machine.name!r} has none: {how(machine)}")
+        raise EscalaError(
+            f"{what} needs a power profile, for the times of a switch; platform {machine.name!r} has none: "
+            f"{how(machine)}"
+        )
     if not machine.has_switches:
         raise EscalaError(
-            f"{what}: no node of platform {machine.name!r} can switch off: its power profile lacks the watts of off and of "
-            "switching and the times; give all seven (--power computing=W,idle=W,off=W,switching_off=W,switching_on=W,switch_off_s=S,"
-            "switch_on_s=S) or a preset"
+            f"{what}: no node of platform {machine.name!r} can switch off: its power profile lacks the watts of off "
+            "and of switching and the times; give all seven (--power "
+            "computing=W,idle=W,off=W,switching_off=W,switching_on=W,switch_off_s=S,switch_on_s=S) or a preset"
         )
 
 
@@ -244,9 +269,10 @@ def simulate(
 ) -> Result:
     """Replay a workload on a platform.
 
-    workload: a `Workload`, or a path. platform: a `Platform`, or a spec ("orion", "100x1", a file). scheduler, shutdown: names (see
-    docs/design.md), agents, functions of (view, act), or objects with `decide`; on a platform without a power profile nodes stay on, so
-    that shutdown can only be "never". decisions: record the commands of policies outside the
+    workload: a `Workload`, or a path. platform: a `Platform`, or a spec ("orion", "100x1", a file). scheduler,
+    shutdown: names (see docs/design.md), agents, functions of (view, act), or objects with `decide`; on a platform
+    without a power profile nodes stay on, so that shutdown can only be "never". decisions: record the commands of
+    policies outside the
     kernel, as the Result's table `decisions`. options: fields of `escala.simulation.Options`. Raises
     EscalaError: unknown names, jobs that can never run, policies without progress.
     """
@@ -259,11 +285,20 @@ def simulate(
 
 def _with_predictors(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options in which predictors of other packages stand as objects."""
-    return {k: plugin(v, "predictor") if k in ESTIMATES and is_plugin(v) else v for k, v in ((k, plain(v)) for k, v in options.items())}
+    return {
+        k: plugin(v, "predictor") if k in ESTIMATES and is_plugin(v) else v
+        for k, v in ((k, plain(v)) for k, v in options.items())
+    }
 
 
 def simulate_loaded(
-    loaded: Workload, machine: Platform, scheduler: Any, shutdown: Any, chosen_options: Options, progress: Progress | None, decisions: bool
+    loaded: Workload,
+    machine: Platform,
+    scheduler: Any,
+    shutdown: Any,
+    chosen_options: Options,
+    progress: Progress | None,
+    decisions: bool,
 ) -> Result:
     """See `simulate`; a log that is read, and options in one."""
     if is_slurm(scheduler):
@@ -276,7 +311,10 @@ def simulate_loaded(
         loaded = loaded.at_speed(machine.speed)
     chosen = pair(loaded, scheduler, shutdown, chosen_options)
     if decisions and chosen.scheduler is None and chosen.shutdown is None:
-        raise EscalaError(f"{chosen.name} decides inside the kernel and records no commands: what it did is in the tables jobs and nodes")
+        raise EscalaError(
+            f"{chosen.name} decides inside the kernel and records no commands: what it did is in the tables jobs and "
+            "nodes"
+        )
     log: dict[str, list[Command]] | None = {} if decisions else None
     told = chosen_options.under(chosen.plan)
     knows = chosen.knows(told.estimate, told.ordered_by, *foretold(told.columns(chosen.plan), loaded.jobs))
@@ -289,8 +327,15 @@ def simulate_loaded(
         "knows": knows,
         "elapsed_s": time.perf_counter() - began,
     }
-    roles = {"scheduler": scheduler, "shutdown": shutdown, "estimate": told.estimate, "order_estimate": told.order_estimate}
-    if columns := loaded.column_digests(told.columns(chosen.plan) | model_columns(told.estimate) | model_columns(told.ordered_by)):
+    roles = {
+        "scheduler": scheduler,
+        "shutdown": shutdown,
+        "estimate": told.estimate,
+        "order_estimate": told.order_estimate,
+    }
+    if columns := loaded.column_digests(
+        told.columns(chosen.plan) | model_columns(told.estimate) | model_columns(told.ordered_by)
+    ):
         about["columns"] = columns
     if objects := [role for role, given in roles.items() if given is not None and not isinstance(given, str)]:
         about["objects"] = objects
@@ -305,10 +350,17 @@ def simulate_loaded(
 
 
 def _decisions(log: dict[str, list[Command]], job_ids: pl.Series) -> pl.DataFrame:
-    """time_s, by (scheduler or shutdown), command, job_id, value (node, nodes or time, as the command has it), refusal ("": carried
-    out)."""
+    """time_s, by (scheduler or shutdown), command, job_id, value (node, nodes or time, as the command has it), refusal
+    ("": carried out)."""
     rows = sorted(((c, who) for who, commands in log.items() for c in commands), key=lambda row: row[0].time_us)
-    schema = {"time_s": pl.Float64, "by": pl.String, "command": pl.String, "job_id": pl.String, "value": pl.Float64, "refusal": pl.String}
+    schema = {
+        "time_s": pl.Float64,
+        "by": pl.String,
+        "command": pl.String,
+        "job_id": pl.String,
+        "value": pl.Float64,
+        "refusal": pl.String,
+    }
     return pl.DataFrame(
         [
             (

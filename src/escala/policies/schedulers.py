@@ -35,9 +35,9 @@ class LinearScore(Protocol):
 
 @dataclass(frozen=True)
 class Scheduler(Spans):
-    """A way to walk the queue, and an order: by queue, by a fixed score, or by a changing one (then `score` tells in which order the
-    kernel keeps the jobs). `orders`: a linear score; where those who pass the first have an order of their own, what is fixed or linear of
-    both."""
+    """A way to walk the queue, and an order: by queue, by a fixed score, or by a changing one (then `score` tells in
+    which order the kernel keeps the jobs). `orders`: a linear score; where those who pass the first have an order of
+    their own, what is fixed or linear of both."""
 
     queueing: int
     ordering: int = codes.BY_QUEUE
@@ -50,12 +50,16 @@ class Scheduler(Spans):
     name: str = ""  # in tables, of one that no name says
 
     def order(self, workload: Workload, options: Options) -> dict[str, Any]:
-        """Fields of a Plan: the ordering, and its keys, one a job of the workload's table, None where the order is not fixed. options: with
-        the estimates of the scheduler's name. A fixed score of lengths that become known at submission is found by the kernel."""
+        """Fields of a Plan: the ordering, and its keys, one a job of the workload's table, None where the order is not
+        fixed. options: with the estimates of the scheduler's name. A fixed score of lengths that become known at
+        submission is found by the kernel."""
         from escala.admit import arrivals_us
 
         if self.random:
-            return {"ordering": self.ordering, "keys": np.random.default_rng([options.seed, 0x5C4ED]).random(len(workload))}
+            return {
+                "ordering": self.ordering,
+                "keys": np.random.default_rng([options.seed, 0x5C4ED]).random(len(workload)),
+            }
         if self.score is None:
             return {"ordering": self.ordering}
         jobs = workload.jobs
@@ -63,7 +67,8 @@ class Scheduler(Spans):
         return self.arrange(of_jobs, workload, options)
 
     def arrange(self, of_jobs: tuple[Any, Any, Any], workload: Workload, options: Options) -> dict[str, Any]:
-        """As `order`, for a score, from submissions (us), lengths (us) and cores; the workload is looked at by linear scores alone."""
+        """As `order`, for a score, from submissions (us), lengths (us) and cores; the workload is looked at by linear
+        scores alone."""
         later = way_of(options.ordered_by) != codes.BEFOREHAND
         if self.score is None or (later and self.ordering == codes.BY_TETRIS):
             return {"ordering": self.ordering}
@@ -82,12 +87,16 @@ class Scheduler(Spans):
         return [one if isinstance(one, LinearScore) else None for one in self.orders]
 
     def _numbers(self, workload: Workload, options: Options, of_jobs: tuple[Any, Any, Any]) -> dict[str, Any]:
-        """Fields of a Plan: what the kernel needs of orders that are fixed or linear, beside that in which it keeps the jobs."""
+        """Fields of a Plan: what the kernel needs of orders that are fixed or linear, beside that in which it keeps the
+        jobs."""
         later = way_of(options.ordered_by) != codes.BEFOREHAND
         linear = self._linear
         terms = tuple(None if one is None else one.terms(workload, options) for one in linear)
         keys = tuple(KEYS.get(one, codes.NONE) if later and callable(one) else codes.NONE for one in self.orders)
-        fixed = tuple(one(*of_jobs) if callable(one) and key == codes.NONE else None for one, key in zip(self.orders, keys, strict=True))
+        fixed = tuple(
+            one(*of_jobs) if callable(one) and key == codes.NONE else None
+            for one, key in zip(self.orders, keys, strict=True)
+        )
         columns = tuple(name for one in linear if one is not None for name in one.columns)
         told: dict[str, Any] = {"terms": terms, "key": keys, "fixed": fixed, "columns": columns}
         if any(one is not None and one.by_user for one in terms):
@@ -95,7 +104,8 @@ class Scheduler(Spans):
         return told
 
     def passed_by(self, other: Scheduler) -> Scheduler:
-        """This scheduler, those who pass its first in the order of another: then the jobs are kept by size, and both orders beside."""
+        """This scheduler, those who pass its first in the order of another: then the jobs are kept by size, and both
+        orders beside."""
         if (self.ordering, self.score, self.orders) == (other.ordering, other.score, other.orders):
             return self
         first, second = (codes.BY_PLACE if one.ordering == codes.BY_RANK else one.ordering for one in (self, other))

@@ -6,8 +6,8 @@ every_s = 300                       # computed anew every 5 minutes; left out: a
 log_wait_over_estimate = -0.5       # see `escala.policies.linear.FEATURES`
 log_estimate = 0.04
 
-form = "multifactor"                # priorities in Slurm's terms, the largest first: `escala.policies.linear.Multifactor`
-max_age_s = 604800
+form = "multifactor"                # priorities in Slurm's terms, the largest first:
+`escala.policies.linear.Multifactor` max_age_s = 604800
 [weights]
 age = 1000
 fair_share = 10000
@@ -30,7 +30,18 @@ from escala.reading import guarded, read_toml
 PREFIX = "score:"
 FORMS = {
     "linear": ("form", "every_s", "column", "weights"),
-    "multifactor": ("form", "every_s", "max_age_s", "half_life_s", "size", "nice", "weights", "shares", "queues", "qos"),
+    "multifactor": (
+        "form",
+        "every_s",
+        "max_age_s",
+        "half_life_s",
+        "size",
+        "nice",
+        "weights",
+        "shares",
+        "queues",
+        "qos",
+    ),
 }
 """Form -> the keys that a file may have."""
 
@@ -41,11 +52,15 @@ def read_score(path: Path) -> Linear | Multifactor:
         told = read_toml(path)
         form = told.pop("form", None)
         if not isinstance(form, str) or form not in FORMS:
-            raise EscalaError(f'{path}: form {quoted(form)} is not known: write form = "{next(iter(FORMS))}" or "{[*FORMS][1]}"')
+            raise EscalaError(
+                f'{path}: form {quoted(form)} is not known: write form = "{next(iter(FORMS))}" or "{[*FORMS][1]}"'
+            )
         for key in told:
             if key not in FORMS[form]:
                 known = FORMS[form]
-                raise EscalaError(f"{path}: unknown key {quoted(key)}: {nearest(key, list(known))}known are {', '.join(known)}")
+                raise EscalaError(
+                    f"{path}: unknown key {quoted(key)}: {nearest(key, list(known))}known are {', '.join(known)}"
+                )
         return _linear(told) if form == "linear" else _multifactor(told)
 
 

@@ -1,8 +1,10 @@
-"""Scores: one number a job, the smallest first, ties in queue order. A combinator (`compose`) makes a scheduler of a score.
+"""Scores: one number a job, the smallest first, ties in queue order. A combinator (`compose`) makes a scheduler of a
+score.
 
-r = walltime in seconds, n = cores, s = submission in seconds. The scores here are fixed when a job arrives. `wfp3`, `unicep` and `xfactor`
-grow while it waits and are computed in the kernel (`escala.kernel.urgency`), which needs alike jobs side by side; `packer` and `tetris`
-depend on what is free, and only where all jobs may be given the same cores is their order a fixed one (else `escala.kernel.scores`).
+r = walltime in seconds, n = cores, s = submission in seconds. The scores here are fixed when a job arrives. `wfp3`,
+`unicep` and `xfactor` grow while it waits and are computed in the kernel (`escala.kernel.urgency`), which needs alike
+jobs side by side; `packer` and `tetris` depend on what is free, and only where all jobs may be given the same cores is
+their order a fixed one (else `escala.kernel.scores`).
 """
 
 from __future__ import annotations

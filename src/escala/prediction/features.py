@@ -1,7 +1,9 @@
-"""What is known of a job when it is submitted, in numbers. Nothing of it is known later than that, or looks at a run that has not ended.
+"""What is known of a job when it is submitted, in numbers. Nothing of it is known later than that, or looks at a run
+that has not ended.
 
-A feature is of the job alone, of its user, or of the jobs that are alike in some respect (a *kind*: the same user, the same user with the
-same cores and request, ...) and have ended. What is not known is NaN. Times are in seconds, logarithms natural.
+A feature is of the job alone, of its user, or of the jobs that are alike in some respect (a *kind*: the same user, the
+same user with the same cores and request, ...) and have ended. What is not known is NaN. Times are in seconds,
+logarithms natural.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "partition": ("partition",),
     "qos": ("qos",),
 }
-"""Kind -> the columns in which its jobs are alike; `program` is the executable or, where the log has none, the job's name."""
+"""Kind -> the columns in which its jobs are alike; `program` is the executable or, where the log has none, the job's
+name."""
 PROGRAM = ("executable", "job_name")
 COLUMNS = ("user", "group", "account", "queue", "partition", "qos", *PROGRAM)
 """Columns of a log that a model may go by, beside the request and the cores."""
@@ -49,7 +52,10 @@ IN_WORDS = {
     "last2": "log of the mean of the last two's run times",
 }
 OF_KIND = {"user": tuple(STATS), "user_shape": ("count", "mean", "last", "last2"), "shape": ("count", "mean", "ratio")}
-OF_KIND |= {"user_program": ("count", "mean", "ratio", "last", "last2"), "user_program_shape": ("count", "mean", "last")}
+OF_KIND |= {
+    "user_program": ("count", "mean", "ratio", "last", "last2"),
+    "user_program_shape": ("count", "mean", "last"),
+}
 REST = ("mean", "ratio")
 
 ALONE = 100  # codes of what is not of a kind

@@ -1,4 +1,5 @@
-"""The folder of a model of run times, as `escala predict` writes it and `model:DIR` names it. Nothing here is slow to import."""
+"""The folder of a model of run times, as `escala predict` writes it and `model:DIR` names it. Nothing here is slow to
+import."""
 
 from __future__ import annotations
 
@@ -55,8 +56,8 @@ def text_of(folder: Path, manifest: dict[str, Any], name: str) -> str:
 
 
 def model_digest(estimate: Any) -> dict[str, str]:
-    """SHA-256 of the manifest of the model that an estimate names, by its path: it holds the hashes of all that the model is. {} for other
-    estimates, and where nothing is there."""
+    """SHA-256 of the manifest of the model that an estimate names, by its path: it holds the hashes of all that the
+    model is. {} for other estimates, and where nothing is there."""
     if not is_model(estimate):
         return {}
     path = folder_of(estimate) / MANIFEST
@@ -65,4 +66,6 @@ def model_digest(estimate: Any) -> dict[str, str]:
 
 def model_columns(estimate: Any) -> set[str]:
     """The columns of a log by which the model goes that an estimate names; none for other estimates."""
-    return {str(name) for name in manifest_of(folder_of(estimate)).get("columns") or ()} if is_model(estimate) else set()
+    return (
+        {str(name) for name in manifest_of(folder_of(estimate)).get("columns") or ()} if is_model(estimate) else set()
+    )

@@ -1,7 +1,8 @@
-"""How a simulation asks a model: at each submission, what is known then is described, and the trees say how long the job will run.
+"""How a simulation asks a model: at each submission, what is known then is described, and the trees say how long the
+job will run.
 
-Both classes work on the simulation's own tables, in compiled code, and read there what `memory` says. An object of a user gets a view
-instead (`escala.predictors`).
+Both classes work on the simulation's own tables, in compiled code, and read there what `memory` says. An object of a
+user gets a view instead (`escala.predictors`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ Say = Callable[[int, int], NDArray[np.int64]]
 
 
 class Recorder:
-    """Says of each job what it requests, and keeps its features. rows [jobs, features]: in the order of the simulation's rows."""
+    """Says of each job what it requests, and keeps its features. rows [jobs, features]: in the order of the
+    simulation's rows."""
 
     def __init__(self, features: tuple[str, ...], columns: tuple[str, ...]) -> None:
         self.features, self.columns = features, columns
@@ -75,7 +77,8 @@ def begin(model: Model, simulation: Any, i: int) -> Say:
 
 
 def say_of(estimate: Any, simulation: Any, i: int) -> Say | None:
-    """How simulation i asks an estimate that works inside; None for any other. EscalaError for a folder without a model."""
+    """How simulation i asks an estimate that works inside; None for any other. EscalaError for a folder without a
+    model."""
     if is_model(estimate):
         return begin(read_model(estimate, folder_of(estimate)), simulation, i)
     if type(estimate) is Model:
@@ -90,7 +93,9 @@ def works_inside(estimate: Any) -> bool:
     return is_model(estimate) or type(estimate) in (Model, Recorder)
 
 
-def _describing(simulation: Any, i: int, columns: tuple[str, ...], features: tuple[str, ...]) -> Callable[[int, int], NDArray[np.float64]]:
+def _describing(
+    simulation: Any, i: int, columns: tuple[str, ...], features: tuple[str, ...]
+) -> Callable[[int, int], NDArray[np.float64]]:
     """What gives the features [jobs, features] of rows first to last, submitted now; each row once, in their order."""
     log, admitted, w = simulation.workloads[i], simulation.admitted[i], simulation.world
     table = log.jobs[admitted.rows]
@@ -99,7 +104,11 @@ def _describing(simulation: Any, i: int, columns: tuple[str, ...], features: tup
     memory = fresh(keys.size, w.user.shape[1])
     origin = float(log.origin_s) if is_dated(log.origin_s) else math.nan
     tables = w.job[i], w.run[i], w.forecast[i], w.past[i], w.user[i]
-    jobs, wanted, seen = Jobs(*tables, keys.of, np.ascontiguousarray(asked, bool), *memory, origin), codes_of(features), 0
+    jobs, wanted, seen = (
+        Jobs(*tables, keys.of, np.ascontiguousarray(asked, bool), *memory, origin),
+        codes_of(features),
+        0,
+    )
     ended = w.s["n_ended"][i]
 
     def describe(first: int, last: int) -> NDArray[np.float64]:

@@ -1,4 +1,5 @@
-"""Jobs that are alike, as numbers: for each kind of `features.KINDS` the place of a job's group in one table of all groups."""
+"""Jobs that are alike, as numbers: for each kind of `features.KINDS` the place of a job's group in one table of all
+groups."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ NO_KEY = -1
 
 
 class Keys(NamedTuple):
-    """of [jobs, kinds]: the place of each job's group, `NO_KEY` where something of it is not known; size: how many groups there are."""
+    """of [jobs, kinds]: the place of each job's group, `NO_KEY` where something of it is not known; size: how many
+    groups there are."""
 
     of: NDArray[np.int64]
     size: int
@@ -27,13 +29,15 @@ def there_in(jobs: pl.DataFrame) -> tuple[str, ...]:
 
 
 def check_columns(jobs: pl.DataFrame, columns: tuple[str, ...], whose: str, log: str) -> None:
-    """EscalaError for the first of these columns in which the log says nothing. whose: what goes by them; log: its name."""
+    """EscalaError for the first of these columns in which the log says nothing. whose: what goes by them; log: its
+    name."""
     there = there_in(jobs)
     lacking = next((name for name in columns if name not in there), None)
     if lacking is not None:
         has = f"it has {', '.join(there)}" if there else "it has none of these"
         raise EscalaError(
-            f"{whose} goes by the column {quoted(lacking)}, of which workload {quoted(log)} says nothing ({has}): fit one without it (--by)"
+            f"{whose} goes by the column {quoted(lacking)}, of which workload {quoted(log)} says nothing ({has}): fit "
+            "one without it (--by)"
         )
 
 

@@ -30,12 +30,15 @@ GROUPS = np.dtype(
         ("end", "i8"),  # us, when the last one ended
     ]
 )
-COME = np.dtype([("came", "i8"), ("new", "i8"), ("last", "i8")])  # jobs submitted; of them those not yet looked at; us, the last, NONE
+# jobs submitted; of them those not yet looked at; us, the last, NONE
+COME = np.dtype([("came", "i8"), ("new", "i8"), ("last", "i8")])
 
 
 class Jobs(NamedTuple):
-    """A simulation's jobs and groups, as compiled code gets them. job, run, forecast, past, user: the kernel's tables; key [jobs, kinds];
-    asked [jobs]: has the job a request; groups, come: the memory; origin_s: Unix seconds of the clock's 0, NaN: not known."""
+    """A simulation's jobs and groups, as compiled code gets them. job, run, forecast, past, user: the kernel's tables;
+    key [jobs, kinds];
+    asked [jobs]: has the job a request; groups, come: the memory; origin_s: Unix seconds of the clock's 0, NaN: not
+    known."""
 
     job: Any
     run: Any
@@ -141,8 +144,8 @@ def _describe(jobs: Jobs, j: int, wanted: Any, now: int, out: Any) -> None:
 
 @compiled
 def look(jobs: Jobs, ended: tuple[int, int], new: tuple[int, int], wanted: Any, out: Any) -> None:
-    """Take in the jobs that have ended since the last look, places ended[0] to ended[1] of `past`, and describe the jobs new[0] to new[1],
-    submitted now. out [jobs, features]: gets the features of these, in the order of `wanted`."""
+    """Take in the jobs that have ended since the last look, places ended[0] to ended[1] of `past`, and describe the
+    jobs new[0] to new[1], submitted now. out [jobs, features]: gets the features of these, in the order of `wanted`."""
     for k in range(ended[0], ended[1]):
         _note(jobs, jobs.past[k])
     for j in range(new[0], new[1]):

@@ -26,7 +26,8 @@ MOST_STAGES = 100
 
 @dataclass(frozen=True)
 class Stage:
-    """Trees that know the jobs which had ended at `since_s`, and tell the log of a run time in s. jobs: how many these were."""
+    """Trees that know the jobs which had ended at `since_s`, and tell the log of a run time in s. jobs: how many these
+    were."""
 
     since_s: float
     trees: Trees
@@ -36,8 +37,8 @@ class Stage:
 
 @dataclass(frozen=True)
 class Model:
-    """Stages in the order of their times. features: what they look at; columns: the columns of a log that these need. dated: are times Unix
-    seconds, or those of a log's own clock?"""
+    """Stages in the order of their times. features: what they look at; columns: the columns of a log that these need.
+    dated: are times Unix seconds, or those of a log's own clock?"""
 
     features: tuple[str, ...]
     columns: tuple[str, ...]
@@ -46,15 +47,16 @@ class Model:
     name: str = "model"
 
     def stage_at(self, at_s: float, origin_s: float) -> Stage | None:
-        """The stage that may be used at a time on the clock of a log with this origin: the last that was fitted by then; None before the
-        first. Where one of both clocks is not known, the last."""
+        """The stage that may be used at a time on the clock of a log with this origin: the last that was fitted by
+        then; None before the first. Where one of both clocks is not known, the last."""
         if self.dated != is_dated(origin_s):
             return self.stages[-1]
         at_s = at_s + origin_s if self.dated else at_s
         return next((stage for stage in reversed(self.stages) if stage.since_s <= at_s), None)
 
     def estimate(self, view: Any, job: Any) -> float:
-        """Nobody asks this: simulations ask a model in their own way, whether they are given it or the name of its folder."""
+        """Nobody asks this: simulations ask a model in their own way, whether they are given it or the name of its
+        folder."""
         raise EscalaError("a model of run times works inside a simulation alone")
 
     def seconds(self, stage: Stage, rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -70,7 +72,8 @@ def is_dated(origin_s: float) -> bool:
 
 
 def read_model(estimate: str, folder: Path) -> Model:
-    """The model `estimate` of a folder; EscalaError, one line, for another version, and for a folder that is not as it was written."""
+    """The model `estimate` of a folder; EscalaError, one line, for another version, and for a folder that is not as it
+    was written."""
     digests = model_digest(estimate)
     manifest_of(folder)
     return _read(folder, next(iter(digests.values())), estimate)
@@ -97,14 +100,23 @@ def _read(folder: Path, digest: str, estimate: str) -> Model:
 
 def _names(given: Any, known: Any) -> tuple[str, ...] | None:
     """The list, if it is one of known names, each once."""
-    listed = isinstance(given, list) and all(isinstance(name, str) and name in known for name in given) and len(set(given)) == len(given)
+    listed = (
+        isinstance(given, list)
+        and all(isinstance(name, str) and name in known for name in given)
+        and len(set(given)) == len(given)
+    )
     return tuple(given) if listed else None
 
 
 def _stage(folder: Path, manifest: dict[str, Any], told: Any, features: int) -> Stage:
     one = told if isinstance(told, dict) else {}
     file, since, jobs = one.get("file"), _finite(one.get("since_s")), one.get("jobs")
-    if not isinstance(file, str) or not re.fullmatch(r"[\w-]+\.txt", file) or since is None or not isinstance(jobs, int):
+    if (
+        not isinstance(file, str)
+        or not re.fullmatch(r"[\w-]+\.txt", file)
+        or since is None
+        or not isinstance(jobs, int)
+    ):
         raise EscalaError(f"{folder / MANIFEST}: a stage is {quoted(told)}: {AGAIN}")
     text = text_of(folder, manifest, file)
     return Stage(since, read_trees(text, folder / file, features), text, jobs)
@@ -112,4 +124,8 @@ def _stage(folder: Path, manifest: dict[str, Any], told: Any, features: int) -> 
 
 def _finite(value: Any) -> float | None:
     """The number, if it is a finite one."""
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) else None
+    return (
+        float(value)
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        else None
+    )

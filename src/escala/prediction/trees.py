@@ -1,7 +1,8 @@
 """Sums of regression trees in LightGBM's text form, read and evaluated here: what a model says needs no LightGBM.
 
-The form: https://lightgbm.readthedocs.io (a section `Tree=k` a tree, with the arrays of its inner nodes and leaves). A node sends a value
-to the left where it is at most the threshold; NaN goes where the node says, or counts as 0 where no value was missing when it was fitted.
+The form: https://lightgbm.readthedocs.io (a section `Tree=k` a tree, with the arrays of its inner nodes and leaves). A
+node sends a value to the left where it is at most the threshold; NaN goes where the node says, or counts as 0 where no
+value was missing when it was fitted.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ NODES = np.dtype([("feature", "i4"), ("left", "i4"), ("right", "i4"), ("kind", "
 
 
 class Trees(NamedTuple):
-    """The trees of a model. node, leaf: of all trees; first, value [trees]: where the nodes and leaves of each begin; alone [trees]: has a
-    tree one leaf and no node?"""
+    """The trees of a model. node, leaf: of all trees; first, value [trees]: where the nodes and leaves of each begin;
+    alone [trees]: has a tree one leaf and no node?"""
 
     node: NDArray[Any]
     leaf: NDArray[np.float64]
@@ -37,7 +38,8 @@ class Trees(NamedTuple):
 
 
 def read_trees(text: str, path: Path, features: int) -> Trees:
-    """The trees of a LightGBM text. features: how many they may look at. EscalaError, one line, for what is no such text."""
+    """The trees of a LightGBM text. features: how many they may look at. EscalaError, one line, for what is no such
+    text."""
     sections = re.split(r"^Tree=\d+\s*$", text.split("\nend of trees", 1)[0], flags=re.MULTILINE)[1:]
     if not sections:
         raise EscalaError(f"{path}: no trees in it: fit the model again (escala predict)")

@@ -1,6 +1,7 @@
 """Reports from saved Results: tables, figures, and one self-contained HTML page. The only part of Escala that plots.
 
-What plots is loaded when first used, so that the names and units of `quantities` cost nothing and work without the plotting packages.
+What plots is loaded when first used, so that the names and units of `quantities` cost nothing and work without the
+plotting packages.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from escala.extras import missing
 if TYPE_CHECKING:
     from escala.report.curves import Training
     from escala.report.operator import JudgedDays
-    from escala.report.page import Section, render, write_report
+    from escala.report.page import render, write_report
+    from escala.report.parts import Section
     from escala.report.style import save
 
 __all__ = ["JudgedDays", "Section", "Training", "render", "save", "write_report"]

@@ -1,4 +1,5 @@
-"""Pictures one after the other: as an animated GIF, as an MP4, or in a window. Frames are arrays uint8 [height, width, 3] of one shape."""
+"""Pictures one after the other: as an animated GIF, as an MP4, or in a window. Frames are arrays uint8 [height, width,
+3] of one shape."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ Writer = Callable[[Iterable[Frame], Path, int], None]
 """Called with frames, a path and frames per second."""
 
 INK, PAPER = (27, 31, 36), (255, 255, 255)
-LEAST_WIDTH, MOST_HEIGHT = 400, 1200  # pixels; narrow pictures are enlarged by a whole number, of tall ones rows are left out
+# pixels; narrow pictures are enlarged by a whole number, of tall ones rows are left out
+LEAST_WIDTH, MOST_HEIGHT = 400, 1200
 LINE, TEXT, MARGIN = 20, 13, 8  # pixels
 
 
@@ -68,7 +70,10 @@ def writer(path: Path) -> Writer:
     if path.suffix.lower() != ".mp4":
         raise EscalaError(f"{path}: the name must say the format: .gif or .mp4")
     if ffmpeg() is None:
-        raise EscalaError(f"{path}: MP4 needs ffmpeg, which is not installed: install it (or pip install imageio-ffmpeg), or write a .gif")
+        raise EscalaError(
+            f"{path}: MP4 needs ffmpeg, which is not installed: install it (or pip install imageio-ffmpeg), or write "
+            "a .gif"
+        )
     return write_mp4
 
 
@@ -95,7 +100,18 @@ def write_mp4(frames: Iterable[Frame], path: Path, fps: int) -> None:
     rest = iter(frames)
     first = next(rest)
     command = [ffmpeg() or "ffmpeg", "-loglevel", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24"]
-    command += ["-s", f"{first.shape[1]}x{first.shape[0]}", "-r", str(fps), "-i", "-", "-an", "-pix_fmt", "yuv420p", str(path)]
+    command += [
+        "-s",
+        f"{first.shape[1]}x{first.shape[0]}",
+        "-r",
+        str(fps),
+        "-i",
+        "-",
+        "-an",
+        "-pix_fmt",
+        "yuv420p",
+        str(path),
+    ]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         try:
             for frame in chain([first], rest):

@@ -1,4 +1,5 @@
-"""The page of a calibration: does a replay stand for its cluster, where it does not, and what the log has that it cannot explain."""
+"""The page of a calibration: does a replay stand for its cluster, where it does not, and what the log has that it
+cannot explain."""
 
 from __future__ import annotations
 
@@ -8,8 +9,19 @@ from pathlib import Path
 import polars as pl
 from matplotlib.figure import Figure
 
-from escala.calibration.calibrate import EARLIER, FEWEST, LEAST_DAYS, MEAN_WITHIN, RANK_ABOVE, RESEMBLES, STANDS, UNTESTED, Calibration
-from escala.report.page import Section, write_report
+from escala.calibration.calibrate import (
+    EARLIER,
+    FEWEST,
+    LEAST_DAYS,
+    MEAN_WITHIN,
+    RANK_ABOVE,
+    RESEMBLES,
+    STANDS,
+    UNTESTED,
+    Calibration,
+)
+from escala.report.page import write_report
+from escala.report.parts import Section
 from escala.report.plots import _WIDTH, figure_legend
 from escala.report.quantities import number, percent, scale
 from escala.report.style import policy_colour, styled
@@ -25,11 +37,14 @@ COLUMNS = {
     "median_replayed_s": "median, replay",
 }
 RULE = (
-    f"A replay stands for its cluster where its mean wait is within {100 * MEAN_WITHIN:.0f} % of the recorded one and mean waits of days "
-    f"rank alike (Spearman above {RANK_ABOVE:g}; with fewer than {LEAST_DAYS} days, waits of jobs). It resembles it where the means "
-    "differ by a factor of 2 at most."
+    f"A replay stands for its cluster where its mean wait is within {100 * MEAN_WITHIN:.0f} % of the recorded one and "
+    f"mean waits of days rank alike (Spearman above {RANK_ABOVE:g}; with fewer than {LEAST_DAYS} days, waits of "
+    "jobs). It resembles it where the means differ by a factor of 2 at most."
 )
-FROM_ITSELF = "A platform inferred from the same log has its bottlenecks built in, and proves less than the site's own description."
+FROM_ITSELF = (
+    "A platform inferred from the same log has its bottlenecks built in, and proves less than the site's "
+    "own description."
+)
 
 
 def answer(found: Calibration) -> str:
@@ -41,8 +56,15 @@ def answer(found: Calibration) -> str:
     days = "" if rank is None else f", and the mean waits of days have a rank correlation of {rank:.2f}"
     means = f"jobs waited {ours} in the mean here, {own} in the log ({change}; {whole['jobs']:,} jobs){days}"
     if found.verdict == UNTESTED:
-        why = "hardly any job waited" if whole["jobs"] >= FEWEST else f"only {whole['jobs']:,} jobs can be held against the log"
-        return f"Whether this replay stands for the cluster cannot be told: {why} (mean wait {ours} here, {own} in the log)."
+        why = (
+            "hardly any job waited"
+            if whole["jobs"] >= FEWEST
+            else f"only {whole['jobs']:,} jobs can be held against the log"
+        )
+        return (
+            f"Whether this replay stands for the cluster cannot be told: {why} (mean wait {ours} here, {own} in "
+            "the log)."
+        )
     if found.verdict == STANDS:
         return f"This replay stands for the cluster: {means}."
     if found.verdict == RESEMBLES:
@@ -60,8 +82,8 @@ def sentences(found: Calibration) -> list[str]:
     ]
     if about["warm"]:
         told.append(
-            f"Warm start: {about['running']:,} jobs ran and {about['waiting']:,} waited at the log's first instant; the former are on the "
-            "machine when the replay begins, and are not judged."
+            f"Warm start: {about['running']:,} jobs ran and {about['waiting']:,} waited at the log's first instant; "
+            "the former are on the machine when the replay begins, and are not judged."
         )
     else:
         told.append("Cold start: the log has no job that ran at its first instant, or hardly any that began later.")
@@ -114,7 +136,14 @@ def over_time(found: Calibration) -> Figure:
     ):
         for k, how in enumerate(("recorded", "replayed")):
             values = factor * found.curves[f"{name}_{how}"]
-            axes.step(days, values, where="post", color=policy_colour(k), label="log" if how == "recorded" else "replay", linewidth=1.1)
+            axes.step(
+                days,
+                values,
+                where="post",
+                color=policy_colour(k),
+                label="log" if how == "recorded" else "replay",
+                linewidth=1.1,
+            )
         axes.set(ylabel=label)
     panels[-1].set_xlabel(f"Days since {_since(found)}")
     figure_legend(figure, panels[0], "outside upper right")
@@ -130,18 +159,24 @@ def _since(found: Calibration) -> str:
 
 def sections(found: Calibration) -> list[Section]:
     """The parts of the page."""
-    use, wait = ([found.whole[f"{name}_{how}"] for how in ("recorded", "replayed")] for name in ("utilisation", "queue"))
+    use, wait = (
+        [found.whole[f"{name}_{how}"] for how in ("recorded", "replayed")] for name in ("utilisation", "queue")
+    )
     caption = (
-        f"In the mean {100 * use[0]:.1f} % of the cores in use in the log and {100 * use[1]:.1f} % in the replay; {wait[0]:.1f} and "
-        f"{wait[1]:.1f} jobs waiting. Jobs without a recorded start are in neither."
+        f"In the mean {100 * use[0]:.1f} % of the cores in use in the log and {100 * use[1]:.1f} % in the replay; "
+        f"{wait[0]:.1f} and {wait[1]:.1f} jobs waiting. Jobs without a recorded start are in neither."
     )
     parts = [
         Section("Mean wait of each day", "", [], [(by_day(found), RULE)]),
         Section("Over time", "", [], [(over_time(found), caption)]),
     ]
     for name, table in found.groups.items():
-        more = f" The first {MOST_ROWS} of {table.height:,}; calibration.json has all." if table.height > MOST_ROWS else ""
-        parts.append(Section(NAMES[name], "", [(pl.DataFrame(shown(table)), f"Error: replay less log, of the mean.{more}")]))
+        more = (
+            f" The first {MOST_ROWS} of {table.height:,}; calibration.json has all." if table.height > MOST_ROWS else ""
+        )
+        parts.append(
+            Section(NAMES[name], "", [(pl.DataFrame(shown(table)), f"Error: replay less log, of the mean.{more}")])
+        )
     return parts
 
 
@@ -149,4 +184,10 @@ def write_page(found: Calibration, path: Path) -> None:
     """Write the page."""
     about = found.about
     run = f"{about['log']} ({about['jobs']:,} jobs) on {about['platform']} by {about['scheduler']}. {FROM_ITSELF}"
-    write_report(path, {}, title=answer(found).partition(": ")[0], notes=[answer(found), *sentences(found), run], sections=sections(found))
+    write_report(
+        path,
+        {},
+        title=answer(found).partition(": ")[0],
+        notes=[answer(found), *sentences(found), run],
+        sections=sections(found),
+    )

@@ -9,23 +9,34 @@ import polars as pl
 from escala.campaigns.campaign import TEXTS, Campaign
 from escala.metrics.recorded import resembles
 from escala.report import marks
-from escala.report.page import Section, write_report
+from escala.report.page import write_report
+from escala.report.parts import Section
 from escala.report.quantities import amount, quantity
 from escala.report.tables import Cell, Table
 
-METRICS = ("mean_bounded_slowdown", "mean_wait_s", "p95_wait_s", "p99_wait_s", "longest_wait_s", "area_weighted_wait_s", "utilisation")
+METRICS = (
+    "mean_bounded_slowdown",
+    "mean_wait_s",
+    "p95_wait_s",
+    "p99_wait_s",
+    "longest_wait_s",
+    "area_weighted_wait_s",
+    "utilisation",
+)
 POWERED = ("energy_j", "waste_j")
 WORDS = ("logs", "platforms", "schedulers", "shutdown policies")
 MOST_ROWS = 300
 FAILED_SHOWN = 50
 UNLIKE_SHOWN = 5
 CAUTION = (
-    "Chosen and judged on the same jobs: the best of many policies gains less on the next log. Clairvoyant policies are never the best."
+    "Chosen and judged on the same jobs: the best of many policies gains less on the next log. Clairvoyant "
+    "policies are never the best."
 )
 
 
 def policies(found: Campaign) -> pl.DataFrame:
-    """Each log, platform and choice of policies and options: `policy` in words, the number of runs, and means of the figures over seeds."""
+    """Each log, platform and choice of policies and options: `policy` in words, the number of runs, and means of the
+    figures over seeds."""
     ended = found.runs.filter(pl.col("error").is_null())
     varied = [name for name in found.options if found.runs[name].n_unique() > 1]
     words: list[pl.Expr] = [pl.col("scheduler")]
@@ -36,11 +47,16 @@ def policies(found: Campaign) -> pl.DataFrame:
     figures = [name for name in (*METRICS, *POWERED) if name in named.columns]
     keys = ["log", "platform", "policy", *(name for name in (*TEXTS[2:], *found.options)), "knows"]
     means = [pl.col(name).mean() for name in figures]
-    return named.group_by(keys, maintain_order=True).agg(pl.len().alias("n_runs"), *means).select(*keys, "n_runs", *figures)
+    return (
+        named.group_by(keys, maintain_order=True)
+        .agg(pl.len().alias("n_runs"), *means)
+        .select(*keys, "n_runs", *figures)
+    )
 
 
 def best(found: Campaign) -> pl.DataFrame:
-    """log, platform, metric, policy, value, n_ties: the best policy that does not know the future; `n_ties` others have the same value."""
+    """log, platform, metric, policy, value, n_ties: the best policy that does not know the future; `n_ties` others have
+    the same value."""
     honest = policies(found).filter(pl.col("knows") == "")
     rows = []
     for (log, platform), group in honest.group_by("log", "platform", maintain_order=True):
@@ -51,7 +67,14 @@ def best(found: Campaign) -> pl.DataFrame:
             top = values[metric].max() if quantity(metric).better == "more" else values[metric].min()
             first = values.filter(pl.col(metric) == top)
             rows.append((log, platform, metric, first["policy"][0], top, first.height - 1))
-    schema = {"log": pl.String, "platform": pl.String, "metric": pl.String, "policy": pl.String, "value": pl.Float64, "n_ties": pl.Int64}
+    schema = {
+        "log": pl.String,
+        "platform": pl.String,
+        "metric": pl.String,
+        "policy": pl.String,
+        "value": pl.Float64,
+        "n_ties": pl.Int64,
+    }
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -68,20 +91,26 @@ def sentences(found: Campaign) -> list[str]:
 
 def _unlike(found: Campaign) -> list[str]:
     """The logs, each on its platform, that no replay resembles (the rule of `metrics.recorded`)."""
-    waits = found.runs.filter(pl.col("recorded_wait_s").is_not_null()).select("log", "platform", "recorded_wait_s", "mean_wait_of_these_s")
+    waits = found.runs.filter(pl.col("recorded_wait_s").is_not_null()).select(
+        "log", "platform", "recorded_wait_s", "mean_wait_of_these_s"
+    )
     unlike = []
     for (log, platform), group in waits.group_by("log", "platform", maintain_order=True):
         pairs = [(float(own), float(ours)) for own, ours in group.drop("log", "platform").iter_rows()]
         if not any(resembles(own, ours) for own, ours in pairs):
             own, ours = min(pairs, key=lambda pair: abs(pair[0] - pair[1]))
             unlike.append(
-                f"{log} on {platform} ({amount('mean_wait_s', own)} in the log, {amount('mean_wait_s', ours)} in the nearest replay)"
+                f"{log} on {platform} ({amount('mean_wait_s', own)} in the log, {amount('mean_wait_s', ours)} in the "
+                "nearest replay)"
             )
     if not unlike:
         return []
     more = f", and {len(unlike) - UNLIKE_SHOWN} more" if len(unlike) > UNLIKE_SHOWN else ""
     shown = "; ".join(unlike[:UNLIKE_SHOWN])
-    return [f"No replay resembles the log by its mean wait: {shown}{more}. What they say of waits may not hold for that machine."]
+    return [
+        f"No replay resembles the log by its mean wait: {shown}{more}. What they say of waits may not hold for that "
+        "machine."
+    ]
 
 
 def _best_table(found: Campaign) -> Table:
@@ -92,7 +121,13 @@ def _best_table(found: Campaign) -> Table:
     rows = []
     for (log, platform), group in table.group_by("log", "platform", maintain_order=True):
         cells = {row["metric"]: row for row in group.iter_rows(named=True)}
-        rows.append([Cell(str(log), plain=True), Cell(str(platform), plain=True), *(_winner(cells.get(metric)) for metric in metrics)])
+        rows.append(
+            [
+                Cell(str(log), plain=True),
+                Cell(str(platform), plain=True),
+                *(_winner(cells.get(metric)) for metric in metrics),
+            ]
+        )
     return Table(headers, rows, "The best policy by each metric, and its mean over seeds.")
 
 
@@ -105,7 +140,9 @@ def _winner(row: dict[str, object] | None) -> Cell:
 
 def sections(found: Campaign) -> list[Section]:
     """The parts of the page, the winners first."""
-    parts = [Section("The best by log and metric", "", [_best_table(found)])] if found.runs["error"].is_null().any() else []
+    parts = (
+        [Section("The best by log and metric", "", [_best_table(found)])] if found.runs["error"].is_null().any() else []
+    )
     table = policies(found)
     knows = dict(table.select("policy", "knows").iter_rows())
     shown = marks.in_frame(table, knows).drop(*TEXTS[2:], *found.options, "knows")
@@ -114,10 +151,14 @@ def sections(found: Campaign) -> list[Section]:
     parts.append(Section("All policies", "", [(shown.head(MOST_ROWS), f"Means over seeds.{rest} {legend}".strip())]))
     failed = found.runs.filter(pl.col("error").is_not_null()).select(*TEXTS, *found.options, "seed", "error")
     if failed.height:
-        parts.append(Section(f"Failed runs: {failed.height:,}", "", [(failed.head(FAILED_SHOWN), "Each was tried twice.")]))
+        parts.append(
+            Section(f"Failed runs: {failed.height:,}", "", [(failed.head(FAILED_SHOWN), "Each was tried twice.")])
+        )
     return parts
 
 
 def write_page(found: Campaign, path: Path) -> None:
     """Write the page."""
-    write_report(path, {}, title=f"Campaign of {found.runs.height:,} runs", notes=sentences(found), sections=sections(found))
+    write_report(
+        path, {}, title=f"Campaign of {found.runs.height:,} runs", notes=sentences(found), sections=sections(found)
+    )

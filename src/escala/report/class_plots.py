@@ -13,9 +13,11 @@ from escala.report.style import INK, policy_colour, styled
 
 
 @styled
-def by_class(tables: Mapping[str, pl.DataFrame], metric: str, *, x_label: str, share: bool = False, log: bool = False) -> Figure:
-    """Grouped bars over classes of jobs: the median of a metric with a whisker to the 95th percentile (R3 figure 22), or the share of
-    jobs (figure 25).
+def by_class(
+    tables: Mapping[str, pl.DataFrame], metric: str, *, x_label: str, share: bool = False, log: bool = False
+) -> Figure:
+    """Grouped bars over classes of jobs: the median of a metric with a whisker to the 95th percentile (R3 figure 22),
+    or the share of jobs (figure 25).
 
     tables: policy -> `metrics.jobs.by_class`. x_label: what the classes are of. log: logarithmic value axis.
     """
@@ -46,7 +48,8 @@ def by_class(tables: Mapping[str, pl.DataFrame], metric: str, *, x_label: str, s
 
 @styled
 def boxes(tables: Mapping[str, pl.DataFrame], metric: str, *, x_label: str, log: bool = False) -> Figure:
-    """Grouped boxes over classes of jobs: quartiles, and whiskers to the last value within 1.5 times their distance (R3 figure 26).
+    """Grouped boxes over classes of jobs: quartiles, and whiskers to the last value within 1.5 times their distance (R3
+    figure 26).
 
     tables: policy -> `metrics.jobs.boxes_by_class`. x_label: what the classes are of. log: logarithmic value axis.
     """
@@ -58,14 +61,15 @@ def boxes(tables: Mapping[str, pl.DataFrame], metric: str, *, x_label: str, log:
     for i, (name, table) in enumerate(tables.items()):
         at = [classes.index(c) + (i - (len(tables) - 1) / 2) * width for c in table["class"]]
         stats = [
-            {"med": row["median"] / divisor, "q1": row["q1"] / divisor, "q3": row["q3"] / divisor, "whislo": row["low"] / divisor,
-             "whishi": row["high"] / divisor}
+            {"med": row["median"] / divisor, "q1": row["q1"] / divisor, "q3": row["q3"] / divisor,
+             "whislo": row["low"] / divisor, "whishi": row["high"] / divisor}
             for row in table.iter_rows(named=True)
         ]  # fmt: skip
         colour = policy_colour(i)
         axes.bxp(
             stats, positions=at, widths=0.85 * width, showfliers=False, patch_artist=True, manage_ticks=False,
-            boxprops={"facecolor": colour, "edgecolor": INK, "linewidth": 0.6}, medianprops={"color": INK, "linewidth": 1.2},
+            boxprops={"facecolor": colour, "edgecolor": INK, "linewidth": 0.6},
+            medianprops={"color": INK, "linewidth": 1.2},
             whiskerprops={"color": INK, "linewidth": 0.6}, capprops={"color": INK, "linewidth": 0.6},
         )  # fmt: skip
         axes.bar([0.0], [0.0], color=colour, edgecolor=INK, linewidth=0.4, label=name)

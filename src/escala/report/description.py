@@ -23,9 +23,14 @@ def description_text(description: Description) -> str:
 
 
 def description_tables(description: Description) -> list[Table]:
-    """The figures in two columns of pairs, the days by group, the years where there are several, and the distributions."""
+    """The figures in two columns of pairs, the days by group, the years where there are several, and the
+    distributions."""
     rows = takewhile(lambda row: not row[0].startswith("days in group"), description.rows())
-    facts = [(label, _fact(value, "" if label.startswith(unit) else unit)) for label, value, unit in rows if not isinstance(value, str)]
+    facts = [
+        (label, _fact(value, "" if label.startswith(unit) else unit))
+        for label, value, unit in rows
+        if not isinstance(value, str)
+    ]
     tables = [_pairs(facts), _groups(description["day_groups"])]
     years: Mapping[str, Mapping[str, Any]] = description["years"]
     if len(years) > 1:
@@ -58,13 +63,18 @@ def _pairs(facts: list[tuple[str, str]]) -> Table:
 
 def _groups(days: Mapping[str, int]) -> Table:
     headers = [("Share of sequential submissions", "", ""), *((group, "", "") for group in days)]
-    return Table(headers, [[Cell("Days", plain=True), *(Cell(count(n)) for n in days.values())]] if any(days.values()) else [])
+    return Table(
+        headers, [[Cell("Days", plain=True), *(Cell(count(n)) for n in days.values())]] if any(days.values()) else []
+    )
 
 
 def _years(years: Mapping[str, Mapping[str, Any]]) -> Table:
     names = list(next(iter(years.values())))
     rows = [
-        [Cell(year, plain=True), *(Cell("–" if v is None else _fact(v, "" if name == "jobs" else "share")) for name, v in shares.items())]
+        [
+            Cell(year, plain=True),
+            *(Cell("–" if v is None else _fact(v, "" if name == "jobs" else "share")) for name, v in shares.items()),
+        ]
         for year, shares in years.items()
     ]
     return Table([("Year", "", ""), *((name.capitalize().replace("_", " "), "", "") for name in names)], rows)

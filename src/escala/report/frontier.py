@@ -1,4 +1,5 @@
-"""The page of a frontier: energy against wait of pairs of policies, what they save at which wait, and what a year of it is."""
+"""The page of a frontier: energy against wait of pairs of policies, what they save at which wait, and what a year of it
+is."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from matplotlib.lines import Line2D
 
 from escala.report import marks, operator, recorded
 from escala.report.labels import beside
-from escala.report.page import Section, write_report
+from escala.report.page import write_report
+from escala.report.parts import Section
 from escala.report.plots import _WIDTH
 from escala.report.quantities import number, percent, quantity, scale
 from escala.report.style import INK, policy_colour, styled
@@ -24,10 +26,13 @@ MARKERS = "osD^vPX*<>p"
 """A form a shutdown policy; where there are more, full, then hollow."""
 SHOWN = ("energy_j", "mean_wait_s", "p95_wait_s", "max_wait_s")
 WORDS = {"mean wait": "mean_wait_s", "95th percentile": "p95_wait_s", "longest": "longest_wait_s"}
-RULE = f"A limit is one on the mean wait and on its 95th percentile; the longest wait may be at most {LONGEST:g} times the reference's."
+RULE = (
+    f"A limit is one on the mean wait and on its 95th percentile; the longest wait may be at most {LONGEST:g} "
+    "times the reference's."
+)
 CAUTION = (
-    "Chosen and judged on the same log: the best of many pairs on one log gains less on the next (escala frontier --after judges on later "
-    "weeks)."
+    "Chosen and judged on the same log: the best of many pairs on one log gains less on the next (escala frontier "
+    "--after judges on later weeks)."
 )
 
 
@@ -45,7 +50,8 @@ def sentences(found: Frontier) -> list[str]:
         return [*later_sentences(found), f"On the past: {'; '.join(told)}.", *unlike]
     return [
         f"Against {found.reference}: {'; '.join(told)}. {RULE}",
-        f"{len(ahead)} of {len(found.summaries)} pairs are on the frontier: no other needs less energy at a shorter mean wait. {CAUTION}",
+        f"{len(ahead)} of {len(found.summaries)} pairs are on the frontier: no other needs less energy at a shorter "
+        f"mean wait. {CAUTION}",
         *unlike,
     ]
 
@@ -116,10 +122,14 @@ def rows(found: Frontier, names: Sequence[str]) -> Table:
         divisor, unit = scale(quantity(metric).kind, max(map(abs, values)))
         headers.append((quantity(metric).name, unit, quantity(metric).meaning))
         changes = [float(value) / float(base[metric]) - 1.0 if base[metric] else float("nan") for value in values]
-        columns.append([Cell(number(value / divisor), percent(change)) for value, change in zip(values, changes, strict=True)])
+        columns.append(
+            [Cell(number(value / divisor), percent(change)) for value, change in zip(values, changes, strict=True)]
+        )
     who = [Cell(marks.shown(n, found.knows), notes[n], plain=True) for n in names]
     return Table(
-        headers, list(zip(who, *columns, strict=True)), f"Changes are against {found.reference}. On the hull: no mixture of two is better."
+        headers,
+        list(zip(who, *columns, strict=True)),
+        f"Changes are against {found.reference}. On the hull: no mixture of two is better.",
     )
 
 
@@ -133,7 +143,8 @@ def _form(k: int, colour: str, edge: str) -> dict[str, Any]:
 
 @styled
 def picture(found: Frontier, wait: str = "mean_wait_s") -> Figure:
-    """Energy against wait: a colour a scheduler, a form a shutdown policy; the line joins the pairs that no other beats in both."""
+    """Energy against wait: a colour a scheduler, a form a shutdown policy; the line joins the pairs that no other beats
+    in both."""
     points = found.points(wait)
     divisor, unit = scale("s", max(x for x, _ in points.values()))
     base = points[found.reference][1]
@@ -151,16 +162,20 @@ def picture(found: Frontier, wait: str = "mean_wait_s") -> Figure:
     axes.set(xlabel=f"{quantity(wait).name} ({unit})", ylabel=f"Energy against {found.reference} (%)")
     axes.margins(x=0.08, y=0.1)
     names = [Line2D([], [], marker="o", ls="", color=policy_colour(k), label=name) for k, name in enumerate(schedulers)]
-    forms = [Line2D([], [], **_form(k, "#777777", "#777777"), label=marks.named(name)) for k, name in enumerate(shutdowns)]
+    forms = [
+        Line2D([], [], **_form(k, "#777777", "#777777"), label=marks.named(name)) for k, name in enumerate(shutdowns)
+    ]
     figure.legend(handles=[*names, *forms], loc="outside right upper")
     chosen = {found.cheapest(margin): _limit(margin) for margin in reversed(MARGINS)} | {found.reference: "reference"}
     beside(axes, list(at.values()), [chosen.get(n, "") for n in at], [INK] * len(at), size=7.5, lines=[line.tolist()])
     return figure
 
 
-def sections(found: Frontier, power: str, *, price: float | None = None, carbon: float | None = None, currency: str = "") -> list[Section]:
-    """The parts of a page, the picture first. power: whose watts; price (of a kWh, in `currency`), carbon (g CO2 of a kWh): what a year
-    saves in these as well."""
+def sections(
+    found: Frontier, power: str, *, price: float | None = None, carbon: float | None = None, currency: str = ""
+) -> list[Section]:
+    """The parts of a page, the picture first. power: whose watts; price (of a kWh, in `currency`), carbon (g CO2 of a
+    kWh): what a year saves in these as well."""
     chosen, every = shown(found), list(found.summaries)
     yearly = {name: found.summaries[name] for name in chosen}
     waits = {marks.shown(name, found.knows): found.waits[name] for name in chosen if name in found.waits}
@@ -185,7 +200,9 @@ def write_page(found: Frontier, path: Path, about: str, power: str, **operator: 
     title = "Energy against wait"
     if found.later is not None:
         least = next((name for name in map(found.cheapest, MARGINS) if name != found.reference), None)
-        title += " on later weeks" + ("" if least is None else f": {least}, energy {_interval(found.later.pairs[least].energy)}")
+        title += " on later weeks" + (
+            "" if least is None else f": {least}, energy {_interval(found.later.pairs[least].energy)}"
+        )
     elif best != found.reference:
         title += f": {_saves(found, best)}, with {_limit(MARGINS[-1])}"
     notes = [*sentences(found), about, power, *filter(None, [marks.legend(found.knows)])]

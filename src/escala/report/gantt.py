@@ -1,6 +1,8 @@
-"""The interactive Gantt chart: what goes into the page. gantt.js draws it from binary columns (deflated, base64), a few bytes a job.
+"""The interactive Gantt chart: what goes into the page. gantt.js draws it from binary columns (deflated, base64), a few
+bytes a job.
 
-What is too much for a page is left out by size, never silently: every packed chart carries the sentences that say what it does not show.
+What is too much for a page is left out by size, never silently: every packed chart carries the sentences that say what
+it does not show.
 """
 
 from __future__ import annotations
@@ -31,12 +33,19 @@ Ints = NDArray[np.int64]
 
 
 def pack(
-    name: str, jobs: pl.DataFrame, nodes: pl.DataFrame | None, *, n_nodes: int, end_s: float | None = None, limit: int = JOB_LIMIT
+    name: str,
+    jobs: pl.DataFrame,
+    nodes: pl.DataFrame | None,
+    *,
+    n_nodes: int,
+    end_s: float | None = None,
+    limit: int = JOB_LIMIT,
 ) -> dict[str, Any]:
     """One chart as a JSON-ready dictionary for gantt.js.
 
-    jobs, nodes: tables of a Result; None for nodes where that table was too large to keep, then no node states are drawn. n_nodes: nodes of
-    the platform. end_s: where the run was cut, for jobs that still run. limit: jobs to draw at most; the largest by core seconds are kept.
+    jobs, nodes: tables of a Result; None for nodes where that table was too large to keep, then no node states are
+    drawn. n_nodes: nodes of the platform. end_s: where the run was cut, for jobs that still run. limit: jobs to draw at
+    most; the largest by core seconds are kept.
     """
     require(jobs, "job_id", "submit_s", "start_s", "finish_s", "cores", "state", "nodes")
     without = nodes is None
@@ -49,9 +58,9 @@ def pack(
     start = _ticks(drawn["start_s"], begin, tick)
     finish = _ticks(drawn["finish_s"], begin, tick)
     users = drawn["user"].fill_null("").unique(maintain_order=True).to_list() if "user" in drawn.columns else [""]
-    user = (
-        drawn["user"].fill_null("").replace_strict(users, list(range(len(users)))).to_numpy() if len(users) > 1 else np.zeros(drawn.height)
-    )
+    user = np.zeros(drawn.height)
+    if len(users) > 1:
+        user = drawn["user"].fill_null("").replace_strict(users, list(range(len(users)))).to_numpy()
     per_job = np.bincount(lanes["job"], minlength=drawn.height)
     states, left_out = _states(nodes)
     notes += ["Node states are not drawn: that table was too large to keep."] if without else left_out
@@ -75,13 +84,8 @@ def pack(
     ]
     ids = "\n".join(i.replace("\n", " ") for i in drawn["job_id"].to_list()).encode()
     blob = b"".join(np.ascontiguousarray(values).astype("<" + kind).tobytes() for _, values, kind in columns) + ids
-    return {
-        "name": name,
-        "nodes": n_nodes,
-        "origin": begin,
-        "tick": tick,
-        "end": end,
-        "users": users,
+    about = {"name": name, "nodes": n_nodes, "origin": begin, "tick": tick, "end": end, "users": users}
+    return about | {
         "states": list(_DRAWN_STATES),
         "columns": [[label, kind, len(values)] for label, values, kind in columns],
         "notes": notes,
@@ -103,7 +107,9 @@ def _ticks(times: pl.Series, begin: float, tick: float) -> Ints:
 def _chosen(started: pl.DataFrame, end: float, limit: int) -> tuple[pl.DataFrame, dict[str, Ints], list[str]]:
     """The jobs to draw, in order of start, and their node intervals (job, low, high)."""
     notes = []
-    drawn = started.with_columns(pl.col("finish_s").fill_null(end)).filter(pl.col("nodes").fill_null("").str.len_bytes() > 0)
+    drawn = started.with_columns(pl.col("finish_s").fill_null(end)).filter(
+        pl.col("nodes").fill_null("").str.len_bytes() > 0
+    )
     if drawn.height < started.height:
         notes.append(f"{started.height - drawn.height} jobs without a list of nodes are not drawn.")
     size = (pl.col("finish_s") - pl.col("start_s")) * pl.col("cores")
@@ -115,8 +121,8 @@ def _chosen(started: pl.DataFrame, end: float, limit: int) -> tuple[pl.DataFrame
     if kept.height < drawn.height:
         share = float(kept["core_s"].sum()) / float(drawn["core_s"].sum())
         notes.append(
-            f"The {kept.height:,} largest of {drawn.height:,} jobs are drawn ({100 * share:.1f} % of the core seconds); "
-            "nodes that compute a job left out show the chart's background."
+            f"The {kept.height:,} largest of {drawn.height:,} jobs are drawn ({100 * share:.1f} % of the core "
+            "seconds); nodes that compute a job left out show the chart's background."
         )
     kept = kept.drop("core_s", "pieces").sort("start_s", maintain_order=True)
     return kept, _intervals(kept["nodes"]), notes
@@ -124,14 +130,21 @@ def _chosen(started: pl.DataFrame, end: float, limit: int) -> tuple[pl.DataFrame
 
 def _intervals(lists: pl.Series) -> dict[str, Ints]:
     """The interval lists "0-3 7" as arrays job (row), low, high."""
-    pieces = pl.DataFrame({"job": np.arange(lists.len()), "piece": lists.str.split(" ")}, schema_overrides={"piece": pl.List(pl.String)})
-    ends = pieces.explode("piece").with_columns(pl.col("piece").str.splitn("-", 2).struct.rename_fields(["low", "high"])).unnest("piece")
+    pieces = pl.DataFrame(
+        {"job": np.arange(lists.len()), "piece": lists.str.split(" ")}, schema_overrides={"piece": pl.List(pl.String)}
+    )
+    ends = (
+        pieces.explode("piece")
+        .with_columns(pl.col("piece").str.splitn("-", 2).struct.rename_fields(["low", "high"]))
+        .unnest("piece")
+    )
     ends = ends.with_columns(pl.col("low").cast(pl.Int64), high=pl.coalesce("high", "low").cast(pl.Int64))
     return {c: ends[c].to_numpy().astype(np.int64) for c in ("job", "low", "high")}
 
 
 def _lanes(drawn: pl.DataFrame, segments: dict[str, Ints]) -> tuple[dict[str, Ints], list[str]]:
-    """Intervals with a lane each: jobs that share a node at one time get equal parts of the node's row for as long as they overlap."""
+    """Intervals with a lane each: jobs that share a node at one time get equal parts of the node's row for as long as
+    they overlap."""
     width = segments["high"] - segments["low"] + 1
     alone = {**segments, "lane": np.zeros_like(width), "lanes": np.ones_like(width)}
     total = int(width.sum())
@@ -153,12 +166,14 @@ def _lanes(drawn: pl.DataFrame, segments: dict[str, Ints]) -> tuple[dict[str, In
 
 
 def _overlap(node: Ints, start: NDArray[np.float64], finish: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """For each pair but the first (sorted by node and start), whether it starts before its forerunner on that node ends."""
+    """For each pair but the first (sorted by node and start), whether it starts before its forerunner on that node
+    ends."""
     return (node[1:] == node[:-1]) & (start[1:] < finish[:-1])
 
 
 def _side_by_side(node: list[int], start: list[float], finish: list[float]) -> tuple[Ints, Ints]:
-    """The lane of each pair (sorted by node and start) and the number of lanes of its group, a group being what overlaps without a gap."""
+    """The lane of each pair (sorted by node and start) and the number of lanes of its group, a group being what
+    overlaps without a gap."""
     lane, lanes = np.zeros(len(node), np.int64), np.ones(len(node), np.int64)
     free: list[float] = []  # when each lane of the group is free again
     group, until, here = 0, -np.inf, -1
@@ -180,7 +195,8 @@ def _side_by_side(node: list[int], start: list[float], finish: list[float]) -> t
 
 
 def _states(nodes: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Node states but computing as rectangles state, from_s, to_s, low, high (neighbours that change together are one), by from_s."""
+    """Node states but computing as rectangles state, from_s, to_s, low, high (neighbours that change together are one),
+    by from_s."""
     require(nodes, "node", "from_s", "to_s", "state", name="nodes")
     order = ["state", "from_s", "to_s", "node"]
     notes = []
@@ -189,9 +205,9 @@ def _states(nodes: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         notes.append(f"Of {rows.height:,} node intervals the {_STATE_ROWS:,} longest are drawn.")
         rows = rows.top_k(_STATE_ROWS, by=pl.col("to_s") - pl.col("from_s"))
     rows = rows.sort(*order)
-    new = pl.any_horizontal(pl.col("state", "from_s", "to_s").ne_missing(pl.col("state", "from_s", "to_s").shift(1))) | (
-        pl.col("node").diff() != 1
-    )
+    new = pl.any_horizontal(
+        pl.col("state", "from_s", "to_s").ne_missing(pl.col("state", "from_s", "to_s").shift(1))
+    ) | (pl.col("node").diff() != 1)
     merged = rows.with_columns(block=new.fill_null(True).cast(pl.Int64).cum_sum())
     merged = merged.group_by("block", maintain_order=True).agg(
         pl.col("state", "from_s", "to_s").first(), low=pl.col("node").min(), high=pl.col("node").max()

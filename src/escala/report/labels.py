@@ -21,11 +21,17 @@ Boxes = NDArray[np.float64]
 
 
 def beside(
-    axes: Axes, points: Points, labels: Sequence[str], colours: Sequence[str], size: float = 8.0, lines: Sequence[Points] = ()
+    axes: Axes,
+    points: Points,
+    labels: Sequence[str],
+    colours: Sequence[str],
+    size: float = 8.0,
+    lines: Sequence[Points] = (),
 ) -> None:
-    """Write a label beside each point, in the first place around it that is free of markers, of labels and of these lines; where none is,
-    in the place that covers least. Places nearer to another point are taken last, and a label that stands off has a line to its point.
-    An empty label is left out. To be called when all else of the figure is drawn and its limits are
+    """Write a label beside each point, in the first place around it that is free of markers, of labels and of these
+    lines; where none is, in the place that covers least. Places nearer to another point are taken last, and a label
+    that stands off has a line to its point. An empty label is left out. To be called when all else of the figure is
+    drawn and its limits are
     set."""
     figure = axes.figure
     assert isinstance(figure, Figure)
@@ -43,14 +49,20 @@ def beside(
         text.remove()
         places = np.array([_box((x, y), (wide, high), side, far * dot) for far in (_NEAR, _FAR) for side in _AROUND])
         others = at[(at != (x, y)).any(axis=1)]
-        costs = [_covered(box, taken, axes.bbox.extents) + wide * high * _foreign(box, (x, y), others) for box in places]
+        costs = [
+            _covered(box, taken, axes.bbox.extents) + wide * high * _foreign(box, (x, y), others) for box in places
+        ]
         chosen = int(np.argmin(costs))
         best = places[chosen]
         led = chosen >= len(_AROUND) or _foreign(best, (x, y), others)
         taken = np.concatenate([taken, best[None]])
         offset = ((best[0] - x) / dot, (best[1] - y) / dot)
-        line = {"arrowstyle": "-", "linewidth": 0.6, "color": colour, "shrinkA": 0.0, "shrinkB": _MARKER} if led else None
-        told = axes.annotate(label, point, xytext=offset, textcoords="offset points", fontsize=size, color=colour, arrowprops=line)
+        line = (
+            {"arrowstyle": "-", "linewidth": 0.6, "color": colour, "shrinkA": 0.0, "shrinkB": _MARKER} if led else None
+        )
+        told = axes.annotate(
+            label, point, xytext=offset, textcoords="offset points", fontsize=size, color=colour, arrowprops=line
+        )
         told.set_in_layout(False)
 
 
@@ -68,7 +80,9 @@ def _along(line: NDArray[np.float64], dot: float) -> Boxes:
     return _around(np.concatenate(parts) if parts else line, dot)
 
 
-def _box(at: tuple[float, float], size: tuple[float, float], side: tuple[int, int], far: float) -> tuple[float, float, float, float]:
+def _box(
+    at: tuple[float, float], size: tuple[float, float], side: tuple[int, int], far: float
+) -> tuple[float, float, float, float]:
     """The box of a label of this size on a side of a point."""
     x = at[0] + side[0] * far - (1 - side[0]) / 2 * size[0]
     y = at[1] + side[1] * 0.7 * far - (1 - side[1]) / 2 * size[1]

@@ -1,4 +1,5 @@
-"""The page of a leaderboard: which entry is best and by how much, log by log, whether the promise is kept, and who pays."""
+"""The page of a leaderboard: which entry is best and by how much, log by log, whether the promise is kept, and who
+pays."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from escala.leaderboard import Entry, Standing
 from escala.leaderboard.seen import TOLD
 from escala.leaderboard.standing import Row, Within
 from escala.report import marks
-from escala.report.page import Section, write_report
+from escala.report.page import write_report
+from escala.report.parts import Section
 from escala.report.quantities import amount, count, quantity
 from escala.report.tables import Cell, Table
 from escala.tuning.judge import LEAST_JOBS, RATIOS
@@ -41,7 +43,13 @@ def _first(found: Standing) -> str:
     own, times = found.best.entry.name, f"{_ratio(found.best.value)} times easy's"
     told = f"{on} {own} has the least {_name(found)}, {times}" if several else f"{on} {own} has {times} {_name(found)}"
     low, high = found.best.value[1:]
-    sure = "" if high < 1.0 else "; it is behind easy by the whole interval" if low > 1.0 else "; that is not told apart from easy"
+    sure = (
+        ""
+        if high < 1.0
+        else "; it is behind easy by the whole interval"
+        if low > 1.0
+        else "; that is not told apart from easy"
+    )
     return f"{told}, in the geometric mean over the logs (in brackets 95 % intervals over weeks){sure}."
 
 
@@ -53,7 +61,9 @@ def _next(found: Standing) -> list[str]:
     near = [row for row in others if row not in clear]
     told = []
     if clear:
-        told.append(f"ahead of {_listed([f'{row.entry.name} ({_ratio(row.against)} times its figure)' for row in clear])}")
+        told.append(
+            f"ahead of {_listed([f'{row.entry.name} ({_ratio(row.against)} times its figure)' for row in clear])}"
+        )
     if near:
         told.append(f"not told apart from {_listed([f'{row.entry.name} ({_ratio(row.against)})' for row in near])}")
     return [f"By whole intervals over the same weeks it is {'; it is '.join(told)}."]
@@ -74,18 +84,30 @@ def _of(kept: int, n: int) -> str:
 
 
 def _clairvoyant(found: Standing) -> list[str]:
-    told = [f"{row.entry.name} (knows {row.entry.knows}; {_ratio(row.value)} times easy's)" for row in found.rows if row.entry.knows]
+    told = [
+        f"{row.entry.name} (knows {row.entry.knows}; {_ratio(row.value)} times easy's)"
+        for row in found.rows
+        if row.entry.knows
+    ]
     return [f"Not ranked, since no scheduler of a real machine knows the future: {_listed(told)}."] if told else []
 
 
 def _few(found: Standing) -> list[str]:
     few = [log for log, told in found.rows[0].entry.logs.items() if told["weeks"] < FEW_WEEKS]
-    return [f"Intervals on {_listed(few)} rest on fewer than {FEW_WEEKS} weeks, and are narrower than the truth."] if few else []
+    return (
+        [f"Intervals on {_listed(few)} rest on fewer than {FEW_WEEKS} weeks, and are narrower than the truth."]
+        if few
+        else []
+    )
 
 
 def _versions(found: Standing) -> list[str]:
     states = {(row.entry.escala, row.entry.source) for row in found.rows}
-    return [f"The entries were made by {len(states)} states of Escala; EASY's waits are the same under all."] if len(states) > 1 else []
+    return (
+        [f"The entries were made by {len(states)} states of Escala; EASY's waits are the same under all."]
+        if len(states) > 1
+        else []
+    )
 
 
 def _listed(texts: list[str]) -> str:
@@ -132,7 +154,10 @@ def _log_table(found: Standing) -> Table:
         easy = Cell(amount(found.suite.figure, told["baselines"][EASY][found.suite.figure]), plain=True)
         cells = [_on_log(one, of, len(honest) > 1 and one["ratio"][EASY][of][0] == min(honest)) for one in each]
         rows.append([Cell(log, plain=True), Cell(str(told["weeks"])), easy, *cells])
-    caption = "Ratios to easy on the later weeks, 95 % intervals over whole weeks; what of the promise is broken stands below."
+    caption = (
+        "Ratios to easy on the later weeks, 95 % intervals over whole weeks; what of the promise is broken "
+        "stands below."
+    )
     return Table([*headers, *((name, "", "") for name in names)], rows, caption, star="the least of the honest entries")
 
 
@@ -163,7 +188,9 @@ def paying_rows(found: Standing) -> list[dict[str, Any]]:
     rows = []
     for row in found.rows:
         for log, told in row.entry.logs.items():
-            lost = max(told["who_pays"]["by size"], key=lambda group: group["mean_wait_s"] - group["mean_wait_before_s"])
+            lost = max(
+                told["who_pays"]["by size"], key=lambda group: group["mean_wait_s"] - group["mean_wait_before_s"]
+            )
             worse = lost["mean_wait_s"] > lost["mean_wait_before_s"]
             before, after = (amount("mean_wait_s", lost[name]) for name in ("mean_wait_before_s", "mean_wait_s"))
             users = told["users"]
@@ -171,7 +198,8 @@ def paying_rows(found: Standing) -> list[dict[str, Any]]:
                 {
                     "entry": marks.shown(row.entry.name, {row.entry.name: row.entry.knows}),
                     "log": log,
-                    "pays most": f"jobs of {lost['group']} core{'' if lost['group'] == '1' else 's'}: {before} to {after}"
+                    "pays most": f"jobs of {lost['group']} core{'' if lost['group'] == '1' else 's'}: {before} to "
+                    f"{after}"
                     if worse
                     else "no size of jobs",
                     "users better off": "–" if users is None else f"{100 * users['better']:.0f} %",
@@ -182,8 +210,8 @@ def paying_rows(found: Standing) -> list[dict[str, Any]]:
 
 
 def trained_rows(found: Standing) -> list[dict[str, Any]]:
-    """One row for each entry and what its policies in folders say that they were trained or chosen on; logs of which they say the same
-    stand together."""
+    """One row for each entry and what its policies in folders say that they were trained or chosen on; logs of which
+    they say the same stand together."""
     rows: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for row in found.rows:
         for log, told in row.entry.logs.items():
@@ -219,15 +247,17 @@ def energy_rows(found: Standing) -> list[dict[str, Any]]:
 DECIDES = {"scheduler": "who starts", "shutdown": "which nodes are on"}
 TRAINED = "As the folders of the policies say; nobody can check it."
 PAYING = (
-    f"Mean waits under easy, then under the entry, of the size of jobs that loses most; users with at least {LEAST_JOBS} later jobs whose "
-    "mean wait is shorter or longer by more than an hour (–: the log names none)."
+    "Mean waits under easy, then under the entry, of the size of jobs that loses most; users with at least "
+    f"{LEAST_JOBS} later jobs whose mean wait is shorter or longer by more than an hour (–: the log names none)."
 )
 
 
 def sections(found: Standing) -> list[Section]:
     """The parts of the page."""
     knows = {row.entry.name: row.entry.knows for row in found.rows}
-    caption = f"95 % intervals from 1 000 resamples of whole weeks, the same for every entry. {marks.legend(knows)}".strip()
+    caption = (
+        f"95 % intervals from 1 000 resamples of whole weeks, the same for every entry. {marks.legend(knows)}".strip()
+    )
     parts = [
         Section("Ranking", "", [(pl.DataFrame(rank_rows(found)), caption)]),
         Section("Log by log", "", [_log_table(found)]),
@@ -239,7 +269,9 @@ def sections(found: Standing) -> list[Section]:
         caption = "Energy of the later weeks; ratios with 95 % intervals over whole weeks."
         parts.append(Section("Energy", "", [(pl.DataFrame(energies), caption)]))
     for row in found.rows:
-        parts.append(Section(f"The promise under {row.entry.name}", "", [(pl.DataFrame(promise_rows(row)), found.suite.promise)]))
+        parts.append(
+            Section(f"The promise under {row.entry.name}", "", [(pl.DataFrame(promise_rows(row)), found.suite.promise)])
+        )
     if len(found.rows) == 1:
         entry = found.rows[0].entry
         groups = [

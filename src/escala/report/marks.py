@@ -1,4 +1,5 @@
-"""How clairvoyant policies (`escala.foresight`) are told to people: a sign behind the name, and one line that explains it."""
+"""How clairvoyant policies (`escala.foresight`) are told to people: a sign behind the name, and one line that explains
+it."""
 
 from __future__ import annotations
 
@@ -39,7 +40,11 @@ def plain(name: str) -> str:
 
 def legend(knows: Knows) -> str:
     """What the signs say, "" where all are honest."""
-    told = [f"{sign} clairvoyant: knows {what}" for what, sign in SIGNS.items() if any(what in known for known in knows.values())]
+    told = [
+        f"{sign} clairvoyant: knows {what}"
+        for what, sign in SIGNS.items()
+        if any(what in known for known in knows.values())
+    ]
     return f"{'; '.join(told)}; no scheduler of a real machine does." if told else ""
 
 
@@ -49,7 +54,8 @@ def lines(knows: Knows) -> list[str]:
 
 
 def known(frame: pl.DataFrame) -> dict[str, str]:
-    """What each policy of a frame (column policy) knows: by its column `knows`, in frames of earlier versions by the names."""
+    """What each policy of a frame (column policy) knows: by its column `knows`, in frames of earlier versions by the
+    names."""
     if KNOWS not in frame.columns:
         return {name: known_by_name(name) for name in frame["policy"].unique(maintain_order=True)}
     return {name: what or "" for name, what in frame.select("policy", KNOWS).unique(maintain_order=True).iter_rows()}
@@ -67,7 +73,11 @@ def in_table(table: Table, knows: Knows) -> Table:
     rows = [[replace(first, text=shown(first.text, knows)), *rest] for first, *rest in table.rows]
     names = {row[0].text for row in rows}
     told = legend({name: what for name, what in knows.items() if shown(name, knows) in names})
-    return table if not told or told in table.caption else replace(table, rows=rows, caption=f"{table.caption} {told}".strip())
+    return (
+        table
+        if not told or told in table.caption
+        else replace(table, rows=rows, caption=f"{table.caption} {told}".strip())
+    )
 
 
 def in_rows(rows: list[dict[str, Any]], knows: Knows) -> list[dict[str, Any]]:

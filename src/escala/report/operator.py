@@ -1,5 +1,5 @@
-"""What an operator of a cluster asks: energy by state, waits, and what a year under each policy costs or saves; of runs over the same jobs,
-or of days that were judged one by one.
+"""What an operator of a cluster asks: energy by state, waits, and what a year under each policy costs or saves; of runs
+over the same jobs, or of days that were judged one by one.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ J_PER_KWH = 3.6e6
 class JudgedDays:
     """Policies judged over the same days.
 
-    rows: one for each policy, day and run: policy, day (NAME#k, k the number of the day in its log) and the columns `OF_DAYS`; jobs and
-    unstarted tell the share of jobs that did not start. reference: what is saved is saved against this policy, the first by default. cut:
-    days end at midnight, so that policies may leave jobs undone. title: of the part of the page. power: whose watts the energies rest on,
-    in one line.
+    rows: one for each policy, day and run: policy, day (NAME#k, k the number of the day in its log) and the columns
+    `OF_DAYS`; jobs and unstarted tell the share of jobs that did not start. reference: what is saved is saved against
+    this policy, the first by default. cut: days end at midnight, so that policies may leave jobs undone. title: of the
+    part of the page. power: whose watts the energies rest on, in one line.
     """
 
     rows: pl.DataFrame
@@ -53,14 +53,14 @@ class JudgedDays:
 
     @property
     def calendar(self) -> int:
-        """Days from the first to the last of them, those between that were not judged too; as many as were judged where names do not
-        tell."""
+        """Days from the first to the last of them, those between that were not judged too; as many as were judged where
+        names do not tell."""
         numbers = self.rows["day"].unique().str.extract(r"#(-?\d+)$").cast(pl.Int64).to_list()
         return self.judged if None in numbers or not numbers else max(numbers) - min(numbers) + 1
 
     def summaries(self) -> dict[str, dict[str, float]]:
-        """Policy -> means over days and runs, and the span (`window_s`) that the energy of a mean day stands for: more than a day where
-        days between were not judged."""
+        """Policy -> means over days and runs, and the span (`window_s`) that the energy of a mean day stands for: more
+        than a day where days between were not judged."""
         out = {}
         for (name,), rows in self.rows.group_by("policy", maintain_order=True):
             summary = {metric: float(rows[metric].cast(pl.Float64).mean() or 0.0) for metric in OF_DAYS}  # type: ignore[arg-type]
@@ -70,12 +70,15 @@ class JudgedDays:
         return out
 
 
-def year(summary: Summary, reference: Summary, *, price: float | None = None, carbon: float | None = None) -> dict[str, float]:
+def year(
+    summary: Summary, reference: Summary, *, price: float | None = None, carbon: float | None = None
+) -> dict[str, float]:
     """A year at this run's load: energy, and what is saved against the reference.
 
-    The runs are of the same jobs, so that their energies are compared as they are, and scaled by the reference's measured span: a policy
-    that takes longer for the jobs must not look better for it. price: of a kWh, in any currency. carbon: g CO2 of a kWh. NaN where
-    nothing was measured. Gives kwh, saved_kwh and, as far as given, saved_money, saved_co2_kg.
+    The runs are of the same jobs, so that their energies are compared as they are, and scaled by the reference's
+    measured span: a policy that takes longer for the jobs must not look better for it. price: of a kWh, in any
+    currency. carbon: g CO2 of a kWh. NaN where nothing was measured. Gives kwh, saved_kwh and, as far as given,
+    saved_money, saved_co2_kg.
     """
     for name, value in (("price", price), ("carbon", carbon)):
         if value is not None and not 0.0 <= value < math.inf:
@@ -93,8 +96,8 @@ def year(summary: Summary, reference: Summary, *, price: float | None = None, ca
 
 
 def energy_table(summaries: Mapping[str, Summary], *, exact: bool = True, caption: str = "") -> Table:
-    """Energy by state, waste, switches and waits of each policy, and the share of jobs that did not start where it is known. exact: counts
-    are whole; False for means of counts."""
+    """Energy by state, waste, switches and waits of each policy, and the share of jobs that did not start where it is
+    known. exact: counts are whole; False for means of counts."""
     headers, columns = [("Policy", "", "")], [[Cell(name, plain=True) for name in summaries]]
     told = all(UNSTARTED in s for s in summaries.values())
     for metric in (*OF_DAYS, *([UNSTARTED] if told else [])):
@@ -115,7 +118,8 @@ def year_table(
     currency: str = "",
     caption: str | None = None,
 ) -> Table:
-    """A year under each policy, against the reference; see `year`. caption: how the year came to be, by default from one span."""
+    """A year under each policy, against the reference; see `year`. caption: how the year came to be, by default from
+    one span."""
     base = summaries[reference]
     found = {name: year(s, base, price=price, carbon=carbon) for name, s in summaries.items()}
     span = float(base["window_s"]) / 86400.0
@@ -125,7 +129,10 @@ def year_table(
     if carbon is not None:
         headers.append(("Saved a year", "kg CO2", f"at {carbon:g} g CO2 a kWh"))
     rows = [
-        [Cell(name, "reference" if name == reference else "", plain=True), *(Cell(number(value)) for value in figures.values())]
+        [
+            Cell(name, "reference" if name == reference else "", plain=True),
+            *(Cell(number(value)) for value in figures.values()),
+        ]
         for name, figures in found.items()
     ]
     scaled = f"The measured {number(span)} days scaled to 365.25; the same jobs under every policy."
@@ -146,10 +153,13 @@ def tables_of_days(
     same = (
         "Days end at midnight, and jobs that run or wait then are cut: a policy that does less work needs less."
         if days.cut
-        else "Each day runs to its last job under the slowest policy, the same jobs under each; nothing is counted before its first job or "
-        "after that."
+        else "Each day runs to its last job under the slowest policy, the same jobs under each; nothing is counted "
+        "before its first job or after that."
     )
-    told = f"{days.judged} days judged of the {days.calendar} from the first to the last of them{between}, scaled to 365.25. {same}"
+    told = (
+        f"{days.judged} days judged of the {days.calendar} from the first to the last of them{between}, scaled to "
+        f"365.25. {same}"
+    )
     reference = next(iter(summaries)) if days.reference is None else days.reference
     yearly = year_table(summaries, reference, price=price, carbon=carbon, currency=currency, caption=told)
     return energy_table(summaries, exact=False, caption=mean), yearly

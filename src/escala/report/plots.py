@@ -1,8 +1,8 @@
-"""Figures over the tables of Results: time courses, energy, frontier, distributions. Every function returns a matplotlib figure with
-labels and units.
+"""Figures over the tables of Results: time courses, energy, frontier, distributions. Every function returns a
+matplotlib figure with labels and units.
 
-Time courses are resampled so that no extreme is lost (lines) or averaged exactly over equal intervals (stacked areas); both say so where
-they are drawn.
+Time courses are resampled so that no extreme is lost (lines) or averaged exactly over equal intervals (stacked areas);
+both say so where they are drawn.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ _BINS = 240  # per stacked area
 
 
 @styled
-def load_over_time(jobs: Mapping[str, pl.DataFrame], cores: int, windows: Mapping[str, machine.Window] | None = None) -> Figure:
+def load_over_time(
+    jobs: Mapping[str, pl.DataFrame], cores: int, windows: Mapping[str, machine.Window] | None = None
+) -> Figure:
     """Utilisation (mean over equal intervals) and queue length (no extreme lost) over time, one line per policy.
 
-    jobs: policy -> jobs table. cores: of the platform. windows: policy -> start and end of its run, s; every line is drawn within its own.
-    Without them the jobs' own times bound the figure, which suits only runs to the last finish.
+    jobs: policy -> jobs table. cores: of the platform. windows: policy -> start and end of its run, s; every line is
+    drawn within its own. Without them the jobs' own times bound the figure, which suits only runs to the last finish.
     """
     windows = windows or {}
     figure = Figure(figsize=(_WIDTH, 4.2))
@@ -90,20 +92,31 @@ def figure_legend(figure: Figure, axes: Axes, loc: Any) -> None:
 
 @styled
 def power_over_time(nodes: Mapping[str, pl.DataFrame], power: Mapping[str, pl.DataFrame]) -> Figure:
-    """Power by node state over time, stacked, one panel per policy on one scale. Means over equal intervals, so areas are energies."""
+    """Power by node state over time, stacked, one panel per policy on one scale. Means over equal intervals, so areas
+    are energies."""
     figure = Figure(figsize=(_WIDTH, 0.9 + 1.5 * max(len(nodes), 1)))
     panels = figure.subplots(max(len(nodes), 1), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     begin, end = _span([t for table in nodes.values() for t in (table["from_s"], table["to_s"])])
     divisor, unit = scale("s", end - begin)
     edges = np.linspace(begin, end, _BINS + 1)
     binned = {name: machine.mean_power_by_state(table, power[name], edges) for name, table in nodes.items()}
-    peak = max((float(b.select(pl.sum_horizontal(*STATE_COLOURS)).max().item() or 0.0) for b in binned.values()), default=1.0)
+    peak = max(
+        (float(b.select(pl.sum_horizontal(*STATE_COLOURS)).max().item() or 0.0) for b in binned.values()), default=1.0
+    )
     watt, watt_unit = scale("W", peak)
     for axes, (name, bins) in zip(panels, binned.items()):
         low = np.zeros(_BINS)
         for state, colour in STATE_COLOURS.items():
             high = low + bins[state].to_numpy() / watt
-            axes.stairs(high, (edges - begin) / divisor, baseline=low, fill=True, color=colour, linewidth=0, label=STATE_NAMES[state])
+            axes.stairs(
+                high,
+                (edges - begin) / divisor,
+                baseline=low,
+                fill=True,
+                color=colour,
+                linewidth=0,
+                label=STATE_NAMES[state],
+            )
             low = high
         axes.set(ylabel=f"Power ({watt_unit})", title=name, ylim=(0, None), xlim=(0, (end - begin) / divisor))
     panels[-1].set_xlabel(f"Time ({unit})")
@@ -126,7 +139,14 @@ def energy_by_state(summaries: Mapping[str, Summary]) -> Figure:
         axes.barh(names, width, left=left, color=colour, linewidth=0, height=0.7, label=STATE_NAMES[state])
         left = left + width
     for row, total in enumerate(totals):
-        axes.annotate(number(total / divisor), (total / divisor, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+        axes.annotate(
+            number(total / divisor),
+            (total / divisor, row),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+        )
     axes.set(xlabel=f"Energy ({unit})", xlim=(0, 1.12 * max(totals, default=1.0) / divisor or 1.0))
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
@@ -135,8 +155,8 @@ def energy_by_state(summaries: Mapping[str, Summary]) -> Figure:
 
 
 def frontier(summaries: Mapping[str, Summary], x: str = "mean_wait_s", y: str = "energy_j") -> Figure:
-    """One metric against another, one point per policy; the staircase joins the policies that no other beats in both (both: less is
-    better).
+    """One metric against another, one point per policy; the staircase joins the policies that no other beats in both
+    (both: less is better).
     """
     return frontier_of({name: (float(s[x]), float(s[y])) for name, s in summaries.items()}, x, y)
 
@@ -147,17 +167,27 @@ def frontier_of(points: Mapping[str, tuple[float, float]], x: str, y: str) -> Fi
     finite = {n: p for n, p in points.items() if np.isfinite(p).all()}
     figure = Figure(figsize=(_WIDTH, max(3.6, 0.17 * len(finite) + 0.25)))  # so high that its legend fits
     axes = figure.subplots()
-    (x_divisor, x_label), (y_divisor, y_label) = (_axis(metric, [p[i] for p in finite.values()]) for i, metric in ((0, x), (1, y)))
+    (x_divisor, x_label), (y_divisor, y_label) = (
+        _axis(metric, [p[i] for p in finite.values()]) for i, metric in ((0, x), (1, y))
+    )
     best = non_dominated(list(finite.values()))
     order = sorted(np.asarray(list(finite.values()))[best].tolist()) if finite else []
     steps = np.array(order).reshape(-1, 2) / (x_divisor, y_divisor)
     axes.step(steps[:, 0], steps[:, 1], where="post", color=INK, alpha=0.4, linewidth=1.0, zorder=1)
     for i, (name, point) in enumerate(finite.items()):
         at = (point[0] / x_divisor, point[1] / y_divisor)
-        look: dict[str, Any] = {"color": policy_colour(i), "markeredgecolor": INK, "markeredgewidth": 0.5, "linestyle": "none"}
+        look: dict[str, Any] = {
+            "color": policy_colour(i),
+            "markeredgecolor": INK,
+            "markeredgewidth": 0.5,
+            "linestyle": "none",
+        }
         axes.plot(*at, marker="o" if best[i] else "s", markersize=7 if best[i] else 5, label=f"{i + 1}  {name}", **look)
     axes.set(
-        xlabel=x_label, ylabel=y_label, xscale=_spread([p[0] for p in finite.values()]), yscale=_spread([p[1] for p in finite.values()])
+        xlabel=x_label,
+        ylabel=y_label,
+        xscale=_spread([p[0] for p in finite.values()]),
+        yscale=_spread([p[1] for p in finite.values()]),
     )
     for axis in (axes.xaxis, axes.yaxis):
         if axis.get_scale() == "log":
@@ -192,10 +222,11 @@ def _axis(metric: str, values: Sequence[float], time_unit: str | None = None) ->
 
 @styled
 def distributions(values: Mapping[str, Mapping[str, pl.Series]]) -> Figure:
-    """How job metrics are distributed: for each metric a panel with the share of jobs above a value, one line per policy.
+    """How job metrics are distributed: for each metric a panel with the share of jobs above a value, one line per
+    policy.
 
-    values: metric -> policy -> one value per finished job. The value axis is logarithmic; where a line starts on the left is the share of
-    jobs above that value, so the jobs that waited less (or not at all) are the gap to 100 %.
+    values: metric -> policy -> one value per finished job. The value axis is logarithmic; where a line starts on the
+    left is the share of jobs above that value, so the jobs that waited less (or not at all) are the gap to 100 %.
     """
     figure = Figure(figsize=(_WIDTH, 3.4))
     panels = figure.subplots(1, max(len(values), 1), squeeze=False, sharey=True)[0]
@@ -218,6 +249,10 @@ def _exceedance(values: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarra
     x = np.sort(values[np.isfinite(values)])
     if x.size == 0:
         return np.array([floor]), np.array([0.0])
-    pick = np.unique(np.concatenate([np.linspace(0, x.size - 1, 400), x.size - 1 - np.geomspace(1, x.size, 200) + 1]).astype(np.int64))
+    pick = np.unique(
+        np.concatenate([np.linspace(0, x.size - 1, 400), x.size - 1 - np.geomspace(1, x.size, 200) + 1]).astype(
+            np.int64
+        )
+    )
     at = np.unique(np.concatenate([[floor], x[pick][x[pick] > floor]]))
     return at, 1.0 - np.searchsorted(x, at, side="right") / x.size

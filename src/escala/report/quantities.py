@@ -1,4 +1,5 @@
-"""What each metric is called, its unit, which way is better, and what it means: said once, used by tables, plots and the page."""
+"""What each metric is called, its unit, which way is better, and what it means: said once, used by tables, plots and
+the page."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Quantity:
-    """One metric. `kind`: s (a time), J (an energy), W, 1 (a plain number), % (a share, kept as a fraction), n (a count). `better`: less,
-    more or nothing.
+    """One metric. `kind`: s (a time), J (an energy), W, 1 (a plain number), % (a share, kept as a fraction), n (a
+    count). `better`: less, more or nothing.
     """
 
     name: str
@@ -20,11 +21,17 @@ class Quantity:
 
 QUANTITIES = {
     "mean_wait_s": Quantity("Mean wait", "s", "less", "start − submission, mean over finished jobs"),
-    "p95_wait_s": Quantity("Wait, 95th percentile", "s", "less", "the wait that 95 % of the finished jobs do not exceed"),
+    "p95_wait_s": Quantity(
+        "Wait, 95th percentile", "s", "less", "the wait that 95 % of the finished jobs do not exceed"
+    ),
     "median_wait_s": Quantity("Wait, median", "s", "less", "the wait that half of the finished jobs do not exceed"),
-    "p99_wait_s": Quantity("Wait, 99th percentile", "s", "less", "the wait that 99 % of the finished jobs do not exceed"),
+    "p99_wait_s": Quantity(
+        "Wait, 99th percentile", "s", "less", "the wait that 99 % of the finished jobs do not exceed"
+    ),
     "longest_wait_s": Quantity("Longest wait", "s", "less", "the largest wait of a finished job"),
-    "area_weighted_wait_s": Quantity("Area-weighted wait", "s", "less", "mean wait, each job weighted by cores × runtime"),
+    "area_weighted_wait_s": Quantity(
+        "Area-weighted wait", "s", "less", "mean wait, each job weighted by cores × runtime"
+    ),
     "bounded_slowdown": Quantity("Bounded slowdown", "1", "less", "max(turnaround / max(runtime, 10 s), 1)"),
     "max_wait_s": Quantity("Longest wait", "s", "less", "the largest wait of a finished job"),
     "mean_turnaround_s": Quantity("Mean turnaround", "s", "less", "finish − submission, mean over finished jobs"),
@@ -33,7 +40,9 @@ QUANTITIES = {
     "mean_bounded_slowdown": Quantity(
         "Mean bounded slowdown", "1", "less", "max(turnaround / max(runtime, 10 s), 1), mean over finished jobs"
     ),
-    "p95_bounded_slowdown": Quantity("Bounded slowdown, 95th percentile", "1", "less", "not exceeded by 95 % of the finished jobs"),
+    "p95_bounded_slowdown": Quantity(
+        "Bounded slowdown, 95th percentile", "1", "less", "not exceeded by 95 % of the finished jobs"
+    ),
     "mean_pp_slowdown": Quantity(
         "Mean per-processor slowdown", "1", "less", "max(turnaround / (cores × runtime), 1), mean over finished jobs"
     ),
@@ -42,7 +51,9 @@ QUANTITIES = {
     "makespan_s": Quantity("Makespan", "s", "less", "last finish − first submission"),
     "window_s": Quantity("Measured span", "s", "", "the time over which energy and utilisation are measured"),
     "utilisation": Quantity("Utilisation", "%", "more", "core seconds used / (cores × measured span)"),
-    "loss_of_capacity": Quantity("Loss of capacity", "%", "less", "share of core seconds that were free while a job waited"),
+    "loss_of_capacity": Quantity(
+        "Loss of capacity", "%", "less", "share of core seconds that were free while a job waited"
+    ),
     "energy_j": Quantity("Energy", "J", "less", "electrical energy of all nodes in all states"),
     "waste_j": Quantity("Energy waste", "J", "less", "part of the energy: of nodes that idle, switch on or switch off"),
     "mean_power_w": Quantity("Mean power", "W", "less", "energy / measured span"),
@@ -51,7 +62,9 @@ QUANTITIES = {
     "n_completed": Quantity("Completed", "n", "", "jobs that ran to their own end"),
     "n_killed": Quantity("Killed", "n", "", "jobs stopped when they reached their walltime"),
     "n_rejected": Quantity("Rejected", "n", "", "jobs that this platform can never run"),
-    "n_unfinished": Quantity("Unfinished", "n", "", "jobs still running, queued or not yet submitted when the run was cut"),
+    "n_unfinished": Quantity(
+        "Unfinished", "n", "", "jobs still running, queued or not yet submitted when the run was cut"
+    ),
 } | {
     f"{state}_j": Quantity(f"Energy {state.replace('_', ' ')}", "J", "less")
     for state in ("computing", "idle", "off", "switching_off", "switching_on")
@@ -83,7 +96,8 @@ def _words(name: str) -> str:
 
 
 def scale(kind: str, largest: float) -> tuple[float, str]:
-    """(divisor, unit) in which values up to `largest` read well: 7200 s is (3600, "h"). Plain numbers and counts have no unit."""
+    """(divisor, unit) in which values up to `largest` read well: 7200 s is (3600, "h"). Plain numbers and counts have
+    no unit."""
     if kind not in _SCALES:
         return 1.0, ""
     enough = _ENOUGH.get(kind, 1.0)
@@ -94,7 +108,8 @@ def scale(kind: str, largest: float) -> tuple[float, str]:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A number with so many significant digits, thousands apart by a thin space, a real minus sign; "–" for what has no value."""
+    """A number with so many significant digits, thousands apart by a thin space, a real minus sign; "–" for what has no
+    value."""
     if not math.isfinite(value):
         return "–"
     if value == 0.0:

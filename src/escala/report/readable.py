@@ -1,4 +1,5 @@
-"""What a page needs to read values off a figure: where its axes lie in the drawing, their ranges, and which lines are drawn in them."""
+"""What a page needs to read values off a figure: where its axes lie in the drawing, their ranges, and which lines are
+drawn in them."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ _PRECISION = 6
 
 
 def marked(figure: Figure) -> list[list[tuple[str, Any]]]:
-    """The lines of each axes by name; each gets an id for the drawing, such as line-0-1. To be called before the figure is drawn."""
+    """The lines of each axes by name; each gets an id for the drawing, such as line-0-1. To be called before the figure
+    is drawn."""
     out = []
     for i, axes in enumerate(figure.axes):
         lines = [(str(a.get_label()), a) for a in (*axes.lines, *axes.patches) if _is_line(a)]
@@ -38,7 +40,8 @@ def _is_line(artist: Any) -> bool:
 
 
 def places(figure: Figure, lines: list[list[tuple[str, Any]]], key: str) -> str:
-    """JSON of the axes, in the drawing's units (points, y downwards). To be called after the figure was drawn. key: before each id."""
+    """JSON of the axes, in the drawing's units (points, y downwards). To be called after the figure was drawn. key:
+    before each id."""
     width, height = (72.0 * inches for inches in figure.get_size_inches())
     told = []
     for axes, drawn in zip(figure.axes, lines):
@@ -47,7 +50,9 @@ def places(figure: Figure, lines: list[list[tuple[str, Any]]], key: str) -> str:
         at = axes.get_position()
         told.append(
             {
-                "box": [round(v, 2) for v in (at.x0 * width, (1.0 - at.y1) * height, at.x1 * width, (1.0 - at.y0) * height)],
+                "box": [
+                    round(v, 2) for v in (at.x0 * width, (1.0 - at.y1) * height, at.x1 * width, (1.0 - at.y0) * height)
+                ],
                 "x": _axis(figure, axes, "x"),
                 "y": _axis(figure, axes, "y"),
                 "lines": [{"id": f"{key}-{a.get_gid()}", "name": name, "colour": _colour(a)} for name, a in drawn],
@@ -58,14 +63,19 @@ def places(figure: Figure, lines: list[list[tuple[str, Any]]], key: str) -> str:
 
 
 def _axis(figure: Figure, axes: Axes, which: str) -> dict[str, Any] | None:
-    """Name, range and scale; None for an axis of names in place of numbers. A name that panels share stands at one of them."""
+    """Name, range and scale; None for an axis of names in place of numbers. A name that panels share stands at one of
+    them."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     if isinstance(axis.get_major_locator(), matplotlib.ticker.FixedLocator | matplotlib.category.StrCategoryLocator):
         return None
     others = [(other.xaxis if which == "x" else other.yaxis).get_label_text() for other in figure.axes]
     name = axis.get_label_text() or next((text for text in others if text), "")
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
-    return {"name": name, "range": [float(f"{low:.{_PRECISION}g}"), float(f"{high:.{_PRECISION}g}")], "log": axis.get_scale() == "log"}
+    return {
+        "name": name,
+        "range": [float(f"{low:.{_PRECISION}g}"), float(f"{high:.{_PRECISION}g}")],
+        "log": axis.get_scale() == "log",
+    }
 
 
 def _colour(artist: Any) -> str:

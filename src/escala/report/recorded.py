@@ -12,12 +12,14 @@ from escala.report.tables import Cell, Table
 
 Waits = Mapping[str, Any]
 THE_LOG = "the log itself"
-MOST_QUEUES, MOST_POLICIES = 8, 3  # of a table by queue: those with the most jobs, and the first; what is left out is said
+# of a table by queue: those with the most jobs, and the first; what is left out is said
+MOST_QUEUES, MOST_POLICIES = 8, 3
 
 
 def sentence(waits: Mapping[str, Waits], reference: str | None = None) -> str:
-    """What to know before the waits of these replays (policy -> `recorded_waits`) are taken for the machine's; "" where that of the
-    reference, which stands for what runs there today, resembles the log. reference: by default the first."""
+    """What to know before the waits of these replays (policy -> `recorded_waits`) are taken for the machine's; "" where
+    that of the reference, which stands for what runs there today, resembles the log. reference: by default the
+    first."""
     name = _reference(waits, reference)
     if not waits or waits[name]["resembles"]:
         return ""
@@ -30,25 +32,28 @@ def sentence(waits: Mapping[str, Waits], reference: str | None = None) -> str:
         which, here = "None of these replays resembles", f"under {name}, the nearest"
     else:
         near = _nearest({other: waits[other] for other in alike})
-        other = f" That {near} comes nearer ({_means(waits[near])}) says nothing of this machine, unless it runs {near}."
+        other = (
+            f" That {near} comes nearer ({_means(waits[near])}) says nothing of this machine, unless it runs {near}."
+        )
     return (
-        f"{which} the log: jobs waited {_means(waits[name], f' in the mean {here}')} ({_counted(waits[name])}). What it says of waits, "
-        "and of what they cost, may not hold for this machine: a replay knows no reservations or failures, partitions and limits under "
-        f"slurm alone, and the platform may not be the log's.{other} escala calibrate says what does not fit."
+        f"{which} the log: jobs waited {_means(waits[name], f' in the mean {here}')} ({_counted(waits[name])}). What "
+        "it says of waits, and of what they cost, may not hold for this machine: a replay knows no reservations or "
+        f"failures, partitions and limits under slurm alone, and the platform may not be the log's.{other} escala "
+        "calibrate says what does not fit."
     )
 
 
 def verdict(waits: Mapping[str, Waits]) -> str:
-    """`sentence` of these replays, the first as their reference, or that this one is like the log by its mean wait; "" where no wait was
-    recorded."""
+    """`sentence` of these replays, the first as their reference, or that this one is like the log by its mean wait; ""
+    where no wait was recorded."""
     told = sentence(waits)
     if told or not waits:
         return told
     name = _reference(waits, None)
     which = "This replay" if len(waits) == 1 else f"The replay under {name}, the reference,"
     return (
-        f"{which} is like the log by its mean wait ({_means(waits[name])}; {_counted(waits[name])}): escala calibrate says whether it "
-        "stands for the cluster."
+        f"{which} is like the log by its mean wait ({_means(waits[name])}; {_counted(waits[name])}): escala calibrate "
+        "says whether it stands for the cluster."
     )
 
 
@@ -81,12 +86,15 @@ def heading(waits: Waits) -> str:
 
 def rule() -> str:
     """The rule of `sentence`, in words."""
-    return f"A replay resembles its log where the mean waits differ by at most a factor of {FACTOR:g}, or by at most {LEAST_S:g} s."
+    return (
+        f"A replay resembles its log where the mean waits differ by at most a factor of {FACTOR:g}, or by at most "
+        f"{LEAST_S:g} s."
+    )
 
 
 def tables(waits: Mapping[str, Waits]) -> list[Table]:
-    """Whose wait in rows, the log first, with mean and median over all jobs; and where the log names queues, the largest of them in rows,
-    with the mean waits of the log and of the first replays beside each other."""
+    """Whose wait in rows, the log first, with mean and median over all jobs; and where the log names queues, the
+    largest of them in rows, with the mean waits of the log and of the first replays beside each other."""
     first = next(iter(waits.values()))
     marks = ["", *("" if found["resembles"] else "does not resemble the log" for found in waits.values())]
     who = [Cell(name, mark, plain=True) for name, mark in zip((THE_LOG, *waits), marks, strict=True)]
@@ -108,7 +116,12 @@ def _by_queue(waits: Mapping[str, Waits]) -> Table:
         rows.append([Cell(entry["queue"], plain=True), Cell(count(entry["jobs"])), *map(Cell, means)])
     left = [(len(rows), len(every), "queues (those with the fewest jobs)"), (len(chosen), len(waits), "policies")]
     out = " and ".join(f"{of - n} of {of} {what}" for n, of, what in left if n < of)
-    headers = [("Queue", "", ""), ("Jobs", "", ""), (f"{THE_LOG[:1].upper()}{THE_LOG[1:]}", "", ""), *((name, "", "") for name in chosen)]
+    headers = [
+        ("Queue", "", ""),
+        ("Jobs", "", ""),
+        (f"{THE_LOG[:1].upper()}{THE_LOG[1:]}", "", ""),
+        *((name, "", "") for name in chosen),
+    ]
     return Table(headers, rows, f"Mean wait by queue.{f' Left out: {out}.' if out else ''}")
 
 
@@ -126,4 +139,8 @@ def _in_one_unit(waits_s: Sequence[float]) -> list[str]:
 def _counted(found: Waits) -> str:
     """The jobs that both waits are of."""
     every = found["jobs"] == found["of"]
-    return f"{count(found['jobs'])} jobs" if every else f"the {count(found['jobs'])} of {count(found['of'])} jobs whose wait was recorded"
+    return (
+        f"{count(found['jobs'])} jobs"
+        if every
+        else f"the {count(found['jobs'])} of {count(found['of'])} jobs whose wait was recorded"
+    )

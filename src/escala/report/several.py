@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from escala.report import tuned as alone
-from escala.report.page import Section, write_report
+from escala.report.page import write_report
+from escala.report.parts import Section
 from escala.report.quantities import amount
 from escala.tuning import Several, Tuned
 from escala.tuning.judge import RATIOS
@@ -24,13 +25,18 @@ def headline(found: Several) -> str:
     figure, logs = OBJECTIVES[found.objective], found.logs
     name, mean = alone.figure_name(figure), found.ratio()
     if found.chosen == EASY:
-        return f"No rule that keeps the promise on the past of all {len(logs)} logs was better than easy there: keep easy."
+        return (
+            f"No rule that keeps the promise on the past of all {len(logs)} logs was better than easy there: keep easy."
+        )
     if mean is None:
         return f"On the later weeks of {len(logs)} logs {name} is 0 under easy: there is nothing to gain."
     ratio = next(ratio for ratio, of in RATIOS.items() if of == figure)
     ends = sorted((one for one in logs if one.gain[0] is not None), key=lambda one: one.gain[0] or 0.0)
     span = " to ".join(f"{alone.ratio_text(one.gain)} on {_name(one)}" for one in (ends[0], ends[-1]))
-    told = f"{found.chosen} has {mean:.2f} times easy's {name} on the later weeks of {len(logs)} logs (geometric mean): {span}."
+    told = (
+        f"{found.chosen} has {mean:.2f} times easy's {name} on the later weeks of {len(logs)} logs (geometric "
+        f"mean): {span}."
+    )
     against = found.ratio(RULE, ratio)
     rule = "" if against is None else f" Against the best rule of each log alone it has {against:.2f}."
     behind = [_name(one) for one in logs if one.behind]
@@ -43,9 +49,15 @@ def sentences(found: Several) -> list[str]:
     kept = found.kept
     missed = [_name(one) for one, held in zip(found.logs, kept, strict=True) if not held]
     where = f"; it is missed on {', '.join(missed)}" if missed else ""
-    promise = f"The promise, {found.logs[0].promise}, is kept on the later weeks of {sum(kept)} of {len(kept)} logs{where}."
+    promise = (
+        f"The promise, {found.logs[0].promise}, is kept on the later weeks of {sum(kept)} of {len(kept)} logs{where}."
+    )
     few = [_name(one) for one in found.logs if one.about["split"]["later_weeks"] < alone.SHORT_WEEKS]
-    narrow = [f"Intervals of {', '.join(few)} rest on less than {alone.SHORT_WEEKS} weeks, and are narrower than the truth."] if few else []
+    narrow = (
+        [f"Intervals of {', '.join(few)} rest on less than {alone.SHORT_WEEKS} weeks, and are narrower than the truth."]
+        if few
+        else []
+    )
     return [headline(found), promise, *alone.beyond(found), *narrow]
 
 
@@ -84,18 +96,28 @@ def sections(found: Several) -> list[Section]:
     best = sorted(found.rules, key=lambda rule: (rule.excess > 0.0, rule.excess, rule.value))[: alone.RULES_SHOWN]
     rules = pl.DataFrame([_rule(found, rule) for rule in best])
     kept = sum(rule.excess == 0.0 for rule in found.rules)
-    text = f"{len(found.rules)} rules were replayed on the past of every log; {kept} keep the promise on all. The best {len(best)}:"
+    text = (
+        f"{len(found.rules)} rules were replayed on the past of every log; {kept} keep the promise on all. The "
+        f"best {len(best)}:"
+    )
     return [
         Section("Each log", "", rows),
         *(part for one in found.logs for part in _of_log(one)),
         *([Section("Beyond the rules", "", steps)] if steps else []),
-        Section("The rules on the pasts", text, [(rules, "Changes against easy: the mean over the logs, and on each.")]),
+        Section(
+            "The rules on the pasts", text, [(rules, "Changes against easy: the mean over the logs, and on each.")]
+        ),
     ]
 
 
 def _rule(found: Several, rule: Any) -> dict[str, Any]:
     each = {f"on {_name(one)}": alone.change_text(on.value) for one, on in zip(found.logs, rule.on, strict=True)}
-    return {"rule": rule.name, "against easy": alone.change_text(rule.value), "kept": "no" if rule.excess else "yes", **each}
+    return {
+        "rule": rule.name,
+        "against easy": alone.change_text(rule.value),
+        "kept": "no" if rule.excess else "yes",
+        **each,
+    }
 
 
 def _of_log(one: Tuned) -> Sequence[Section]:
@@ -104,8 +126,8 @@ def _of_log(one: Tuned) -> Sequence[Section]:
 
 
 _LOGS = (
-    "The policy's {} on the later weeks of each log, over easy's and over that of the rule that is best on the past of this log alone; "
-    "95 % intervals from 1 000 resamples of whole weeks, paired. Below 1: better."
+    "The policy's {} on the later weeks of each log, over easy's and over that of the rule that is best on the past "
+    "of this log alone; 95 % intervals from 1 000 resamples of whole weeks, paired. Below 1: better."
 )
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from escala.metrics.compare import KNOWS
 from escala.report import marks
-from escala.report.page import Section
+from escala.report.parts import Section
 from escala.report.quantities import count, number
 from escala.report.tables import Cell, Table, between
 
@@ -22,15 +22,25 @@ ABSENT = "not measured"
 def sections_of(folder: Path, claims: Sequence[Mapping[str, Any]], missing: Sequence[str]) -> list[Section]:
     """The claims (as `claims.json` keeps them) and the figures that a study left in its folder, SVG before PNG."""
     paper, aim = (Counter(claim[what] for claim in claims) for what in ("reproduces", "meets_aim"))
-    printed, absent = sum(claim["paper"] is not None for claim in claims), sum(claim["ours"] is None for claim in claims)
-    told = f"Of {printed} figures that the paper prints {paper[True]} are reproduced or bettered, {paper[False]} are not. "
-    told += f"Of {len(claims)} claims {aim[True]} meet our own aim, {aim[False]} do not; the others have none, or it cannot be told."
+    printed, absent = (
+        sum(claim["paper"] is not None for claim in claims),
+        sum(claim["ours"] is None for claim in claims),
+    )
+    told = (
+        f"Of {printed} figures that the paper prints {paper[True]} are reproduced or bettered, {paper[False]} are not. "
+    )
+    told += (
+        f"Of {len(claims)} claims {aim[True]} meet our own aim, {aim[False]} do not; the others have none, or it "
+        "cannot be told."
+    )
     told += f" {absent} could not be measured." if absent else ""
     undone = f" Left out of this run: {'; '.join(missing)}." if missing else ""
     known = [f"{name} knows {what}" for name, what in _clairvoyant(folder).items()]
     told += f" Clairvoyant: {'; '.join(known)}." if known else ""
     parts = [Section("What became of the claims", told + undone, tables=[claims_table(claims)])]
-    stems = sorted({path.with_suffix("") for path in (folder / "figures").glob("*.*") if path.suffix in (".svg", ".png")})
+    stems = sorted(
+        {path.with_suffix("") for path in (folder / "figures").glob("*.*") if path.suffix in (".svg", ".png")}
+    )
     drawn = [vector if (vector := stem.with_suffix(".svg")).exists() else stem.with_suffix(".png") for stem in stems]
     return [*parts, Section("Figures", figures=[(path, path.stem) for path in drawn])] if drawn else parts
 
@@ -43,12 +53,22 @@ def _clairvoyant(folder: Path) -> dict[str, str]:
 
 
 def claims_table(claims: Sequence[Mapping[str, Any]]) -> Table:
-    """One row a claim: the paper's figure, ours with its interval, whether it reproduces the paper's and meets our aim. First what does not
-    reproduce, then what misses our aim."""
-    headers = [("Claim", "", ""), ("Paper", "", ""), ("Ours", "95 % interval", ""), ("Unit", "", ""), ("Reproduces", "", "")]
+    """One row a claim: the paper's figure, ours with its interval, whether it reproduces the paper's and meets our aim.
+    First what does not reproduce, then what misses our aim."""
+    headers = [
+        ("Claim", "", ""),
+        ("Paper", "", ""),
+        ("Ours", "95 % interval", ""),
+        ("Unit", "", ""),
+        ("Reproduces", "", ""),
+    ]
     headers += [("Meets our aim", "", ""), ("Training seeds", "", ""), ("Episodes", "", ""), ("Note", "", "")]
     return Table(
-        headers, [_row(claim) for claim in sorted(claims, key=lambda c: (c["reproduces"] is not False, c["meets_aim"] is not False))]
+        headers,
+        [
+            _row(claim)
+            for claim in sorted(claims, key=lambda c: (c["reproduces"] is not False, c["meets_aim"] is not False))
+        ],
     )
 
 

@@ -17,7 +17,8 @@ from escala.report.style import DPI, INK, policy_colour, policy_line, styled
 def metric_bars(table: pl.DataFrame, metrics: Sequence[str], *, time_unit: str | None = None) -> Figure:
     """One panel a metric, one bar a policy, with its interval where there is one (R1 figure 3).
 
-    table: columns policy, the metrics, and `<metric>_low` / `<metric>_high`. time_unit: what a second stands for, where it is none.
+    table: columns policy, the metrics, and `<metric>_low` / `<metric>_high`. time_unit: what a second stands for, where
+    it is none.
     """
     columns = min(2, max(len(metrics), 1))
     lines = -(-max(len(metrics), 1) // columns)
@@ -57,8 +58,9 @@ def _abreast(n: int, height: float, label: str) -> tuple[Figure, Any]:
 
 @styled
 def yearly_shares(table: pl.DataFrame) -> Figure:
-    """A panel for each input: each year's jobs by how soon they came after the one before, and by how they ended (R3 figure 11). table:
-    columns input, year, sequential (a share), error_of_sequential and error_of_others (null: not known)."""
+    """A panel for each input: each year's jobs by how soon they came after the one before, and by how they ended (R3
+    figure 11). table: columns input, year, sequential (a share), error_of_sequential and error_of_others (null: not
+    known)."""
     names = table["input"].unique(maintain_order=True).to_list()
     figure, panels = _abreast(len(names), 2.0, "Share of jobs (%)")
     for axes, name in zip(panels, names):
@@ -76,7 +78,9 @@ def yearly_shares(table: pl.DataFrame) -> Figure:
         below = np.zeros(rows.height)
         for k, (label, share) in enumerate(parts.items()):
             share = 100.0 * np.nan_to_num(share)
-            axes.bar(range(rows.height), share, 0.7, below, color=policy_colour(k), edgecolor=INK, linewidth=0.4, label=label)
+            axes.bar(
+                range(rows.height), share, 0.7, below, color=policy_colour(k), edgecolor=INK, linewidth=0.4, label=label
+            )
             below = below + share
         axes.set_xticks(range(rows.height), [year.removeprefix("year ") for year in rows["year"]])
         axes.set(title=name, xlabel="Year", ylim=(0.0, 100.0), xlim=(-1.0, max(rows.height, 3)))
@@ -87,8 +91,9 @@ def yearly_shares(table: pl.DataFrame) -> Figure:
 
 @styled
 def sums_by_group(table: pl.DataFrame, policies: Sequence[str]) -> Figure:
-    """A panel for each group of days: the running sum of a quantity over the days it was learnt from and, after the dotted line, over the
-    held-out ones, as a share of the largest policy's (R3 figure 20). table: columns group, held_out and the policies, one row a day."""
+    """A panel for each group of days: the running sum of a quantity over the days it was learnt from and, after the
+    dotted line, over the held-out ones, as a share of the largest policy's (R3 figure 20). table: columns group,
+    held_out and the policies, one row a day."""
     groups = table["group"].unique().sort().to_list()
     figure, panels = _abreast(len(groups), 2.2, "Energy waste summed,\nshare of the largest")
     for axes, group in zip(panels, groups):
@@ -96,7 +101,9 @@ def sums_by_group(table: pl.DataFrame, policies: Sequence[str]) -> Figure:
         sums = {policy: np.cumsum(days[policy].to_numpy()) for policy in policies}
         largest = max((float(one[-1]) for one in sums.values()), default=0.0) or 1.0
         for i, (policy, running) in enumerate(sums.items()):
-            axes.plot(np.arange(1, days.height + 1), running / largest, policy_line(i), color=policy_colour(i), label=policy)
+            axes.plot(
+                np.arange(1, days.height + 1), running / largest, policy_line(i), color=policy_colour(i), label=policy
+            )
         axes.axvline(float((~days["held_out"]).sum()) + 0.5, color=INK, linestyle=":", linewidth=1.2)
         axes.set(title=f"group #{group}", xlabel="training days | held-out days")
     figure_legend(figure, panels[0], "outside upper center")
@@ -105,9 +112,9 @@ def sums_by_group(table: pl.DataFrame, policies: Sequence[str]) -> Figure:
 
 @styled
 def running_means(table: pl.DataFrame, metrics: Sequence[str], policies: Sequence[str]) -> Figure:
-    """A panel for each metric, one line a policy, over the days that were learnt from and, after the dotted line, the held-out ones: the
-    first metric summed, the others as means over the days so far of either kind (R3 figure 21). table: columns held_out, policy, day and
-    the metrics; null: a day that is left out."""
+    """A panel for each metric, one line a policy, over the days that were learnt from and, after the dotted line, the
+    held-out ones: the first metric summed, the others as means over the days so far of either kind (R3 figure 21).
+    table: columns held_out, policy, day and the metrics; null: a day that is left out."""
     figure = Figure(figsize=(_WIDTH, 0.6 + 2.0 * len(metrics)))
     panels = figure.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]
     seen = table.filter(~pl.col("held_out"))["day"].n_unique()
@@ -141,8 +148,9 @@ _FOOT = 22  # pixels below a picture, for names in it
 
 @styled
 def frames(pictures: Sequence[Any], titles: Sequence[str], names: Sequence[Sequence[tuple[float, str]]] = ()) -> Figure:
-    """Pictures of an environment one below the other (R1 figures 1 and 5). In the PNG of `save` each of their pixels is a square of whole
-    pixels, so that lines of a grid are equally thick. names: of each picture, what to write below it, and at which of its columns."""
+    """Pictures of an environment one below the other (R1 figures 1 and 5). In the PNG of `save` each of their pixels is
+    a square of whole pixels, so that lines of a grid are equally thick. names: of each picture, what to write below it,
+    and at which of its columns."""
     width = max(picture.shape[1] for picture in pictures)
     times = max(1, min(2, int(_WIDTH * DPI) // width))
     width, height = times * width, sum(times * picture.shape[0] + _HEAD for picture in pictures) + _FOOT * len(names)

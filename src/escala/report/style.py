@@ -1,4 +1,5 @@
-"""How figures look, and how they leave: colours that colour-blind readers can tell apart, and files that read the same everywhere."""
+"""How figures look, and how they leave: colours that colour-blind readers can tell apart, and files that read the same
+everywhere."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from escala.report import readable
 P = ParamSpec("P")
 
 INK = "#1b1f24"
-"""The colour of text and axes. In a page it becomes the page's own text colour, so that figures are readable on light and on dark."""
+"""The colour of text and axes. In a page it becomes the page's own text colour, so that figures are readable on light
+and on dark."""
 
 POLICY_COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C6D31", "#8A3FFC"),
@@ -104,14 +106,16 @@ def svg(figure: Figure) -> str:
 
 
 def inline_svg(figure: Figure, key: str) -> str:
-    """The figure as an `<svg>` element for a page: no prologue, ids of its own (prefixed with `key`), ink in the page's text colour."""
+    """The figure as an `<svg>` element for a page: no prologue, ids of its own (prefixed with `key`), ink in the page's
+    text colour."""
     lines = readable.marked(figure)
     text = _inlined(svg(figure), key)
     return text.replace("<svg ", f'<svg data-axes="{escape(readable.places(figure, lines, key), quote=True)}" ', 1)
 
 
 def inline_file(path: Path, key: str) -> str:
-    """A figure that `save` wrote as an element for a page: SVG as `inline_svg` gives it, PNG as an image that holds its bytes."""
+    """A figure that `save` wrote as an element for a page: SVG as `inline_svg` gives it, PNG as an image that holds its
+    bytes."""
     if path.suffix == ".svg":
         return _inlined(path.read_text(encoding="utf-8"), key)
     return f'<img alt="" src="data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}">'
@@ -122,7 +126,8 @@ def _inlined(text: str, key: str) -> str:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r'(\sid="|xlink:href="#|url\(#)', rf"\g<1>{key}-", text)
     text = re.sub(r'<svg [^>]*?viewBox="([^"]+)"[^>]*>', _opening, text, count=1, flags=re.DOTALL)
-    text = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag.group()), text)  # a hundredth of a point halves the file
+    # a hundredth of a point halves the file
+    text = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag.group()), text)
     text = re.sub(r"font: ([^;\"]*?)'DejaVu Sans'", r"font: \1var(--figure-font, sans-serif)", text)
     return text.replace(INK, "currentColor").strip()
 

@@ -1,5 +1,5 @@
-"""Tables for people: policies in rows, metrics with units in columns, the best value marked, the number of jobs behind every mean beside
-it.
+"""Tables for people: policies in rows, metrics with units in columns, the best value marked, the number of jobs behind
+every mean beside it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _CLEAR = "better than the reference, and the interval leaves out zero"
 
 @dataclass(frozen=True)
 class Cell:
-    """`note` stands small under the text; `best` marks the best value of its column; `plain` is text, which is set flush left."""
+    """`note` stands small under the text; `best` marks the best value of its column; `plain` is text, which is set
+    flush left."""
 
     text: str
     note: str = ""
@@ -42,8 +43,8 @@ class Table:
 
 
 def metrics_table(summaries: Mapping[str, Summary], *, reference: str, metrics: Sequence[str] | None = None) -> Table:
-    """The metrics of each policy (by default those of `METRICS` that there are), with the change against the reference policy under each
-    value."""
+    """The metrics of each policy (by default those of `METRICS` that there are), with the change against the reference
+    policy under each value."""
     metrics = measured(summaries) if metrics is None else metrics
     columns = [metric_column(metric, [float(s[metric]) for s in summaries.values()]) for metric in metrics]
     against = list(summaries).index(reference)
@@ -55,13 +56,16 @@ def metrics_table(summaries: Mapping[str, Summary], *, reference: str, metrics: 
             row.append(Cell(texts[i], note, best=best[i] and len(summaries) > 1))
         rows.append(row)
     headers = [("Policy", "", ""), *(header for _, header, _, _ in columns)]
-    return Table(headers, rows, f"Changes are against {reference}. Means are over finished jobs." if len(summaries) > 1 else "")
+    return Table(
+        headers, rows, f"Changes are against {reference}. Means are over finished jobs." if len(summaries) > 1 else ""
+    )
 
 
 def metric_column(
     metric: str, values: Sequence[float], *, exact: bool = True
 ) -> tuple[Sequence[float], tuple[str, str, str], list[str], list[bool]]:
-    """(values, header, texts in one unit, which are best) of a column. exact: counts are whole; False for means of counts."""
+    """(values, header, texts in one unit, which are best) of a column. exact: counts are whole; False for means of
+    counts."""
     what = quantity(metric)
     finite = [v for v in values if math.isfinite(v)]
     divisor, unit = scale(
@@ -83,7 +87,8 @@ def counts_table(summaries: Mapping[str, Summary]) -> Table:
 
 
 def overview_table(comparison: pl.DataFrame) -> Table:
-    """`metrics.compare.episodes` at a glance: policies in rows, metrics in columns, under each mean the change and its interval."""
+    """`metrics.compare.episodes` at a glance: policies in rows, metrics in columns, under each mean the change and its
+    interval."""
     policies = comparison["policy"].unique(maintain_order=True).to_list()
     headers, columns = [("Policy", "", "")], [[Cell(name, plain=True) for name in policies]]
     for (metric,), rows in comparison.group_by("metric", maintain_order=True):
@@ -93,8 +98,8 @@ def overview_table(comparison: pl.DataFrame) -> Table:
         headers.append(header)
         columns.append([_overviewed(by_policy[name], text, what.better) for name, text in zip(policies, texts)])
     caption = (
-        "Means over episodes; below, the change of the sum over episodes against the reference and its 95 % interval. Starred: better "
-        "beyond chance."
+        "Means over episodes; below, the change of the sum over episodes against the reference and its 95 % interval. "
+        "Starred: better beyond chance."
     )
     return Table(headers, list(zip(*columns)), caption, star=_CLEAR)
 
@@ -109,7 +114,8 @@ def _overviewed(row: Mapping[str, Any], text: str, better: str) -> Cell:
 
 
 def outcome(row: Mapping[str, Any], better: str) -> str:
-    """ "better", "worse" or "undecided" (the interval of the change holds zero): what a row of `metrics.compare.episodes` says."""
+    """ "better", "worse" or "undecided" (the interval of the change holds zero): what a row of
+    `metrics.compare.episodes` says."""
     low, high = row["change_low"], row["change_high"]
     if low <= 0.0 <= high:
         return "undecided"
@@ -135,7 +141,12 @@ def comparison_tables(comparison: pl.DataFrame) -> list[Table]:
         episodes, seeds = max(rows["episodes"]), max(rows["seeds"])
         behind = f"{episodes} paired episodes" + (f", {seeds} seeds" if seeds != 1 else "")
         tables.append(
-            Table(headers, body, f"{what.name}: {behind}; [..] are 95 % bootstrap intervals. Starred: better beyond chance.", star=_CLEAR)
+            Table(
+                headers,
+                body,
+                f"{what.name}: {behind}; [..] are 95 % bootstrap intervals. Starred: better beyond chance.",
+                star=_CLEAR,
+            )
         )
     return tables
 
@@ -147,7 +158,9 @@ def _compared(row: Mapping[str, Any], divisor: float, better: str) -> list[Cell]
     if row["difference"] is None:
         return [*cells, Cell("reference"), Cell("–"), Cell("–"), Cell(number(row["mean_rank"], 3))]
     cells.append(Cell(percent(row["change"]), between(low, high, 0.01, signed=True), best=gain))
-    cells.append(Cell(number(row["difference"] / divisor), between(row["difference_low"], row["difference_high"], divisor)))
+    cells.append(
+        Cell(number(row["difference"] / divisor), between(row["difference_low"], row["difference_high"], divisor))
+    )
     return [*cells, Cell(count(100.0 * row["better_share"])), Cell(number(row["mean_rank"], 3))]
 
 
@@ -164,8 +177,8 @@ def _signed(value: float) -> str:
 
 
 def frame_table(frame: pl.DataFrame, caption: str = "") -> Table:
-    """Any table: names and units from the column names (mean_wait_s, waste_j, ..._change), numbers with four digits, text as it is. What
-    policies know of the future (column `knows`) becomes marks and their legend."""
+    """Any table: names and units from the column names (mean_wait_s, waste_j, ..._change), numbers with four digits,
+    text as it is. What policies know of the future (column `knows`) becomes marks and their legend."""
     if KNOWS in frame.columns:
         return marks.in_table(frame_table(frame.drop(KNOWS), caption), marks.known(frame))
     headers, columns = [], []

@@ -16,12 +16,13 @@ from escala.report.tables import Cell, Table
 CURVE, AGENT = "curve.csv", "agent"
 OFF_RESERVATION = "escala/OffReservation-v0"
 CAPTION = (
-    "The sum of rewards on days of the training, the same at every point; the agent draws its actions. Other policies are level lines. "
-    "What is gained on days not seen is judged by escala evaluate."
+    "The sum of rewards on days of the training, the same at every point; the agent draws its actions. Other policies "
+    "are level lines. What is gained on days not seen is judged by escala evaluate."
 )
 OF_SEARCH = (
-    "The mean over days of the sum of rewards under the mean of each generation's candidates, on the days that are searched on and, where "
-    "there are some, on validation days, by which the generation is chosen. What is gained on days not seen is judged by escala evaluate."
+    "The mean over days of the sum of rewards under the mean of each generation's candidates, on the days that are "
+    "searched on and, where there are some, on validation days, by which the generation is chosen. What is gained on "
+    "days not seen is judged by escala evaluate."
 )
 
 
@@ -39,14 +40,21 @@ def training_of(folder: Path) -> list[Training]:
     except pl.exceptions.PolarsError as error:
         raise ValueError(f"{CURVE}: {error}") from error
     points = rows.filter(pl.col("policy") == AGENT).select("step", "value")
-    levels = {str(name): float(value) for name, value in rows.filter(pl.col("policy") != AGENT).select("policy", "value").iter_rows()}
+    levels = {
+        str(name): float(value)
+        for name, value in rows.filter(pl.col("policy") != AGENT).select("policy", "value").iter_rows()
+    }
     return [Training(points, levels, label=f"Return a day ({_unit(folder)})", caption=CAPTION)] if points.height else []
 
 
 def _searched(folder: Path) -> list[Training]:
     """The curve of a search, which its manifest keeps: decisions, value on training days, on validation days."""
     curve = _manifest(folder).get("curve") or []
-    lines = [(name, column) for name, column in (("training days", 1), ("validation days", 2)) if any(p[column] is not None for p in curve)]
+    lines = [
+        (name, column)
+        for name, column in (("training days", 1), ("validation days", 2))
+        if any(p[column] is not None for p in curve)
+    ]
     rows = [(point[0], point[column], name) for name, column in lines for point in curve if point[column] is not None]
     points = pl.DataFrame(rows, schema={"step": pl.Float64, "value": pl.Float64, "line": pl.String}, orient="row")
     return [Training(points, label=f"Value of a day ({_unit(folder)})", caption=OF_SEARCH)] if rows else []
@@ -70,7 +78,11 @@ def _unit(folder: Path) -> str:
 def training_table(manifest: Mapping[str, Any]) -> Table:
     """What was trained, on what, for how long."""
     learnt: Mapping[str, Any] = manifest["workload"]
-    days = f"{count(learnt['days'])} days, {learnt['first']} to {learnt['last']}, {count(learnt['jobs'])} jobs" if "days" in learnt else ""
+    days = (
+        f"{count(learnt['days'])} days, {learnt['first']} to {learnt['last']}, {count(learnt['jobs'])} jobs"
+        if "days" in learnt
+        else ""
+    )
     ended, generations = manifest.get("mean_return"), manifest.get("generations")  # the latter of a search
     facts = [
         ("Environment", str(manifest["env_id"])),
@@ -78,7 +90,18 @@ def training_table(manifest: Mapping[str, Any]) -> Table:
         ("Algorithm", f"{manifest['algorithm']}, preset {manifest['preset']}, seed {manifest['seed']}"),
         ("Decisions", count(manifest["steps_done"])),
         ("Training time", amount("window_s", manifest["elapsed_s"])),
-        ("Search", "" if generations is None else f"{count(generations)} generations of {count(manifest['population'])} candidates"),
-        ("Mean return of the last episodes", "" if generations is not None else "–" if ended is None else number(ended)),
+        (
+            "Search",
+            ""
+            if generations is None
+            else f"{count(generations)} generations of {count(manifest['population'])} candidates",
+        ),
+        (
+            "Mean return of the last episodes",
+            "" if generations is not None else "–" if ended is None else number(ended),
+        ),
     ]
-    return Table([("Fact", "", ""), ("Value", "", "")], [[Cell(name, plain=True), Cell(text, plain=True)] for name, text in facts if text])
+    return Table(
+        [("Fact", "", ""), ("Value", "", "")],
+        [[Cell(name, plain=True), Cell(text, plain=True)] for name, text in facts if text],
+    )

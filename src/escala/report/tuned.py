@@ -10,7 +10,8 @@ from typing import Any
 import polars as pl
 
 from escala.report import recorded
-from escala.report.page import Section, write_report
+from escala.report.page import write_report
+from escala.report.parts import Section
 from escala.report.quantities import amount, count, quantity
 from escala.report.tables import metrics_table
 from escala.tuning import Several, Tuned, judge
@@ -32,11 +33,17 @@ def headline(tuned: Tuned) -> str:
     on = f"On the {split['later_weeks']} later weeks ({split['later_jobs']:,} jobs)"
     value, low, high = tuned.gain
     if tuned.chosen == EASY:
-        return f"No rule that keeps the promise was better than easy on the log's past: keep easy. {_under_easy(tuned, figure)}"
+        return (
+            "No rule that keeps the promise was better than easy on the log's past: keep easy. "
+            f"{_under_easy(tuned, figure)}"
+        )
     if value is None or low is None or high is None:
         return f"{on} {figure_name(figure)} is 0 under easy: there is nothing to gain."
     own, easy = (amount(figure, tuned.later[who][figure]) for who in (POLICY, EASY))
-    told = f"{value:.2f} times easy's {figure_name(figure)} (95 % interval {low:.2f} to {high:.2f}): {own} in place of {easy}"
+    told = (
+        f"{value:.2f} times easy's {figure_name(figure)} (95 % interval {low:.2f} to {high:.2f}): {own} in place "
+        f"of {easy}"
+    )
     if tuned.ahead:
         return f"{on} {tuned.chosen} has {told}."
     if tuned.behind:
@@ -63,7 +70,10 @@ def sentences(tuned: Tuned) -> list[str]:
 
 def promised(tuned: Tuned) -> str:
     """Whether the promise is kept on the later weeks too."""
-    told = [f"{c['clause']} ({amount(c['figure'], c['value'])}, promised {amount(c['figure'], c['bound'])})" for c in tuned.clauses]
+    told = [
+        f"{c['clause']} ({amount(c['figure'], c['value'])}, promised {amount(c['figure'], c['bound'])})"
+        for c in tuned.clauses
+    ]
     missed = [text for text, c in zip(told, tuned.clauses, strict=True) if not c["kept"]]
     if missed:
         return f"The promise was kept on the past; on the later weeks it is missed: {'; '.join(missed)}."
@@ -76,8 +86,8 @@ def _users(tuned: Tuned) -> list[str]:
         return []
     better, worse = 100 * found["better"], 100 * found["worse"]
     return [
-        f"Of {found['users']:.0f} users with at least {judge.LEAST_JOBS} later jobs {better:.0f} % wait less than under easy by more than "
-        f"an hour in the mean, {worse:.0f} % wait longer by more than an hour."
+        f"Of {found['users']:.0f} users with at least {judge.LEAST_JOBS} later jobs {better:.0f} % wait less than "
+        f"under easy by more than an hour in the mean, {worse:.0f} % wait longer by more than an hour."
     ]
 
 
@@ -109,11 +119,14 @@ def beyond(tuned: Tuned | Several) -> list[str]:
     ]
     told = [tuned.without] if tuned.without else []
     if kept:
-        told.append(f"{tuned.chosen} was ahead of the best rule, {tuned.rule}, on weeks of the past that its choice had not seen.")
+        told.append(
+            f"{tuned.chosen} was ahead of the best rule, {tuned.rule}, on weeks of the past that its choice had not "
+            "seen."
+        )
     elif best:
         told.append(
-            "Nothing tried beyond the rules was ahead of the best rule on weeks of the past that its choice had not seen, so it stays: "
-            f"{'; '.join(best)}."
+            "Nothing tried beyond the rules was ahead of the best rule on weeks of the past that its choice had not "
+            f"seen, so it stays: {'; '.join(best)}."
         )
     return told
 
@@ -122,7 +135,9 @@ def _perfect(tuned: Tuned) -> list[str]:
     """What perfect runtimes would give."""
     figure = next(name for name, of in judge.RATIOS.items() if of == OBJECTIVES[tuned.objective])
     perfect = [part.easy[figure] for part in tuned.parts if part.clairvoyant]
-    return [f"With run times known beforehand (clairvoyant) it would have {ratio_text(one)} of easy's." for one in perfect]
+    return [
+        f"With run times known beforehand (clairvoyant) it would have {ratio_text(one)} of easy's." for one in perfect
+    ]
 
 
 def part_rows(tuned: Tuned) -> list[dict[str, Any]]:
@@ -130,8 +145,14 @@ def part_rows(tuned: Tuned) -> list[dict[str, Any]]:
     rows = []
     for part in tuned.parts:
         ratios = {"against easy": part.easy, "against the part before": part.before}
-        found = {f"{figure_name(judge.RATIOS[name])}, {how}": ratio_text(each[name]) for how, each in ratios.items() for name in SHOWN}
-        rows.append({"with": part.part + (" (clairvoyant)" if part.clairvoyant else ""), "scheduler": part.name} | found)
+        found = {
+            f"{figure_name(judge.RATIOS[name])}, {how}": ratio_text(each[name])
+            for how, each in ratios.items()
+            for name in SHOWN
+        }
+        rows.append(
+            {"with": part.part + (" (clairvoyant)" if part.clairvoyant else ""), "scheduler": part.name} | found
+        )
     return rows
 
 
@@ -139,7 +160,12 @@ def step_rows(steps: Sequence[Step]) -> list[dict[str, Any]]:
     """The best of what was tried beyond the rules."""
     keeping = sorted((step for step in steps if step.excess == 0.0), key=lambda step: step.fit)
     return [
-        {"part": step.part, "scheduler": step.name, "against the best rule": ratio_text(step.ratio), "ahead": "yes" if step.ahead else "no"}
+        {
+            "part": step.part,
+            "scheduler": step.name,
+            "against the best rule": ratio_text(step.ratio),
+            "ahead": "yes" if step.ahead else "no",
+        }
         for part in PARTS
         for step in [one for one in keeping if one.part == part][:STEPS_SHOWN]
     ]
@@ -152,7 +178,8 @@ def _few(tuned: Tuned) -> list[str]:
 
 
 def ratio_rows(tuned: Tuned) -> list[dict[str, Any]]:
-    """One row for each scheduler that the policy is compared with: its figures over theirs, with intervals, as texts."""
+    """One row for each scheduler that the policy is compared with: its figures over theirs, with intervals, as
+    texts."""
     return [
         {"against": against} | {figure_name(judge.RATIOS[name]): ratio_text(found) for name, found in each.items()}
         for against, each in tuned.ratio.items()
@@ -189,15 +216,25 @@ def sections(tuned: Tuned) -> list[Section]:
     rules = sorted(tuned.tried, key=lambda rule: (rule.excess > 0.0, rule.excess, rule.value))[:RULES_SHOWN]
     kept = sum(rule.excess == 0.0 for rule in tuned.tried)
     tried = pl.DataFrame(
-        [{"rule": t.name, "against_easy_change": _change(t.value), "kept": "no" if t.excess else "yes", **t.figures} for t in rules]
+        [
+            {"rule": t.name, "against_easy_change": _change(t.value), "kept": "no" if t.excess else "yes", **t.figures}
+            for t in rules
+        ]
     )
     return [
         *on_later_weeks(tuned),
         *_parts(tuned),
         Section(
             "The rules on the past",
-            f"{len(tuned.tried)} rules were replayed on the jobs before the split; {kept} keep the promise there. The best {len(rules)}:",
-            [(tried, "Against easy: half of all jobs together, half of the weeks weighted by the square root of their jobs.")],
+            f"{len(tuned.tried)} rules were replayed on the jobs before the split; {kept} keep the promise there. The "
+            f"best {len(rules)}:",
+            [
+                (
+                    tried,
+                    "Against easy: half of all jobs together, half of the weeks weighted by the square root of their "
+                    "jobs.",
+                )
+            ],
         ),
     ]
 
@@ -205,11 +242,14 @@ def sections(tuned: Tuned) -> list[Section]:
 def on_later_weeks(tuned: Tuned) -> list[Section]:
     """Waits, who pays, and the promise."""
     waits = wait_rows(tuned)
-    pays = [(table, f"Waits {by}: before, under easy; then under {tuned.chosen}.") for by, table in tuned.groups.items()]
+    pays = [
+        (table, f"Waits {by}: before, under easy; then under {tuned.chosen}.") for by, table in tuned.groups.items()
+    ]
     return [
         Section(
             "Waits on the later weeks",
-            "One continuous replay of the whole log under each scheduler; measured on the jobs submitted after the split.",
+            "One continuous replay of the whole log under each scheduler; measured on the jobs submitted after the "
+            "split.",
             [metrics_table(waits, reference=EASY, metrics=FIGURES), (pl.DataFrame(ratio_rows(tuned)), _RATIOS)],
         ),
         Section("Who pays", " ".join(_users(tuned)), pays),
@@ -224,13 +264,19 @@ def _parts(tuned: Tuned) -> list[Section]:
     return [Section("What each part gives", text, [(pl.DataFrame(part_rows(tuned)), _PARTS), *tried])]
 
 
-_PARTS = "On the later weeks, each with one part more; the last knows run times beforehand, and says what better predictions could give."
-STEPS = (
-    "Tried beyond the rules, each judged on weeks of the past that its choice had not seen, beside the rule that is best on the weeks of "
-    "the choice: the geometric mean over weeks. Kept only if it keeps the promise and is ahead by the whole interval, and in all weeks "
-    "together."
+_PARTS = (
+    "On the later weeks, each with one part more; the last knows run times beforehand, and says what better "
+    "predictions could give."
 )
-_RATIOS = "The policy's figure over each scheduler's, with 95 % intervals from 1 000 resamples of whole weeks, paired. Below 1: better."
+STEPS = (
+    "Tried beyond the rules, each judged on weeks of the past that its choice had not seen, beside the rule that is "
+    "best on the weeks of the choice: the geometric mean over weeks. Kept only if it keeps the promise and is ahead "
+    "by the whole interval, and in all weeks together."
+)
+_RATIOS = (
+    "The policy's figure over each scheduler's, with 95 % intervals from 1 000 resamples of whole weeks, "
+    "paired. Below 1: better."
+)
 
 
 def _change(value: float) -> float:

@@ -47,19 +47,25 @@ def subject(summaries: Mapping[str, Summary]) -> str:
 
 
 def today(names: Sequence[str]) -> str:
-    """What runs ("scheduler + shutdown") are judged against where nobody says: the first one that keeps all nodes on, else the first."""
+    """What runs ("scheduler + shutdown") are judged against where nobody says: the first one that keeps all nodes on,
+    else the first."""
     return next((name for name in names if name.rpartition(" + ")[2] == ON), next(iter(names), ""))
 
 
 def answers(summaries: Mapping[str, Summary], reference: str, recorded_s: float | None = None) -> list[str]:
-    """What an operator asks, in plain sentences: the energy and the wait under the reference, who takes less, who waits less, and a year.
-    Nothing of energy where none was counted. recorded_s: the mean wait that the log itself recorded."""
+    """What an operator asks, in plain sentences: the energy and the wait under the reference, who takes less, who waits
+    less, and a year. Nothing of energy where none was counted. recorded_s: the mean wait that the log itself
+    recorded."""
     if not summaries or not math.isfinite(float(summaries[reference]["mean_wait_s"])):
         return []
     counted = all(float(s.get("energy_j", 0.0)) > 0.0 for s in summaries.values())
     told, base = ("energy_j", "mean_wait_s") if counted else ("mean_wait_s",), summaries[reference]
     on = " (all nodes stay on)" if marks.plain(reference).rpartition(" + ")[2] == ON and counted else ""
-    spent = f"the nodes take {amount('energy_j', base['energy_j'])} in {amount('window_s', base['window_s'])}; " if counted else ""
+    spent = (
+        f"the nodes take {amount('energy_j', base['energy_j'])} in {amount('window_s', base['window_s'])}; "
+        if counted
+        else ""
+    )
     logged = "" if recorded_s is None else f"; in the log itself they waited {amount('mean_wait_s', recorded_s)}"
     out = [f"Under {reference}{on} {spent}jobs wait {amount('mean_wait_s', base['mean_wait_s'])} in the mean{logged}."]
     others = {name: s for name, s in summaries.items() if name != reference}
@@ -70,7 +76,10 @@ def answers(summaries: Mapping[str, Summary], reference: str, recorded_s: float 
     for metric, word in (("energy_j", "Least energy"), ("mean_wait_s", "Shortest wait")):
         best = min(judged, key=lambda name: float(summaries[name].get(metric, math.nan)))
         if metric in told and change(float(summaries[best][metric]), float(base[metric])) not in (None, 0.0):
-            figures = [f"{_low(m)} {amount(m, float(summaries[best][m]))}{_than(summaries[best], base, m)}" for m in _first(metric, told)]
+            figures = [
+                f"{_low(m)} {amount(m, float(summaries[best][m]))}{_than(summaries[best], base, m)}"
+                for m in _first(metric, told)
+            ]
             out.append(f"{word}: {best}: {', '.join(figures)}.")
     return out + (_year({name: summaries[name] for name in judged}, base, reference) if counted else [])
 
@@ -98,16 +107,20 @@ def _year(summaries: Mapping[str, Summary], base: Summary, reference: str) -> li
     years = {name: year(s, base) for name, s in summaries.items()}
     best = min(years, key=lambda name: years[name]["kwh"])
     less = f", under {best} {number(years[best]['saved_kwh'])} kWh less" if years[best]["saved_kwh"] > 0.0 else ""
-    return [f"A year of this load, at the watts named above: {number(year(base, base)['kwh'])} kWh under {reference}{less}."]
+    return [
+        f"A year of this load, at the watts named above: {number(year(base, base)['kwh'])} kWh under {reference}{less}."
+    ]
 
 
 def cards(summaries: Mapping[str, Summary], *, reference: str, metrics: Sequence[str] = HEADLINES) -> list[Card]:
-    """The best honest policy in each headline metric, against the reference; for a single policy its values. Metrics without a value, or
-    all zero, are left out.
+    """The best honest policy in each headline metric, against the reference; for a single policy its values. Metrics
+    without a value, or all zero, are left out.
     """
     out = []
     for metric in metrics:
-        values = {name: float(s[metric]) for name, s in summaries.items() if math.isfinite(float(s.get(metric, math.nan)))}
+        values = {
+            name: float(s[metric]) for name, s in summaries.items() if math.isfinite(float(s.get(metric, math.nan)))
+        }
         against = values.get(reference)
         values = {name: values[name] for name in _to_be_had(values)}
         if not values or not any(values.values()):
@@ -137,16 +150,20 @@ def _gap(top: float, against: float | None, reference: str, winners: Sequence[st
 
 
 def held_out(comparison: pl.DataFrame | None) -> list[str]:
-    """`metrics.compare.episodes` in two sentences about its first metric: who is better and worse beyond chance, and what the best honest
-    one changes in the other metrics. The figures behind it are in `tables.overview_table`.
+    """`metrics.compare.episodes` in two sentences about its first metric: who is better and worse beyond chance, and
+    what the best honest one changes in the other metrics. The figures behind it are in `tables.overview_table`.
     """
     rows = [] if comparison is None else comparison.filter(pl.col("change").is_not_null()).rows(named=True)
     if comparison is None or not rows:
         return []
     metric, what = rows[0]["metric"], quantity(rows[0]["metric"])
-    about = sorted((row for row in rows if row["metric"] == metric), key=lambda row: row["change"], reverse=what.better == "more")
+    about = sorted(
+        (row for row in rows if row["metric"] == metric), key=lambda row: row["change"], reverse=what.better == "more"
+    )
     seeds = f" and {max(row['seeds'] for row in about)} seeds" if max(row["seeds"] for row in about) > 1 else ""
-    groups = {word: [row for row in about if outcome(row, what.better) == word] for word in ("better", "worse", "undecided")}
+    groups = {
+        word: [row for row in about if outcome(row, what.better) == word] for word in ("better", "worse", "undecided")
+    }
     said = "; ".join(f"{word} under {_named(group)}" for word, group in groups.items() if group)
     out = [f"{what.name}{_against(comparison)}, over {about[0]['episodes']} paired episodes{seeds}: {said}."]
     honest = _to_be_had(comparison["policy"])
@@ -187,7 +204,10 @@ def _low(metric: str) -> str:
 def _change(row: Mapping[str, Any]) -> str:
     low, high = row["change_low"], row["change_high"]
     undecided = ", undecided" if low <= 0.0 <= high else ""
-    return f"{quantity(row['metric']).name.lower()} {percent(row['change'])} {between(low, high, 0.01, signed=True)}{undecided}"
+    return (
+        f"{quantity(row['metric']).name.lower()} {percent(row['change'])} "
+        f"{between(low, high, 0.01, signed=True)}{undecided}"
+    )
 
 
 def _against(comparison: pl.DataFrame) -> str:
@@ -196,8 +216,8 @@ def _against(comparison: pl.DataFrame) -> str:
 
 
 def held_out_cards(comparison: pl.DataFrame) -> list[Card]:
-    """The best honest policy by mean over episodes for each headline metric (for each metric where none is a headline), with its change
-    against the reference and the interval.
+    """The best honest policy by mean over episodes for each headline metric (for each metric where none is a headline),
+    with its change against the reference and the interval.
     """
     headlines = comparison.filter(pl.col("metric").is_in(HEADLINES))
     out = []
@@ -209,7 +229,9 @@ def held_out_cards(comparison: pl.DataFrame) -> list[Card]:
             .row(0, named=True)
         )
         note = (
-            "the reference itself" if best["change"] is None else f"{_change(best).removeprefix(what.name.lower())}{_against(comparison)}"
+            "the reference itself"
+            if best["change"] is None
+            else f"{_change(best).removeprefix(what.name.lower())}{_against(comparison)}"
         )
         label = f"{_SUPERLATIVE[what.better]} {what.name[:1].lower()}{what.name[1:]}, mean over episodes"
         mean = number(best["mean"]) if what.kind == "n" else amount(str(metric), best["mean"])
@@ -221,9 +243,14 @@ def caution(summaries: Mapping[str, Summary], comparison: pl.DataFrame | None) -
     """What the figures of single runs, or of few episodes, cannot say."""
     if comparison is not None:
         few = max(comparison["episodes"], default=0)
-        return f"{few} episodes are few: intervals that rest on fewer than {ENOUGH} are too narrow." if few < ENOUGH else ""
+        return (
+            f"{few} episodes are few: intervals that rest on fewer than {ENOUGH} are too narrow."
+            if few < ENOUGH
+            else ""
+        )
     if len(summaries) < 2:
         return ""
     return (
-        "Each policy ran once on one workload: these differences carry no interval, and another workload may rank the policies otherwise."
+        "Each policy ran once on one workload: these differences carry no interval, and another workload may rank "
+        "the policies otherwise."
     )

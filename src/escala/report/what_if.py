@@ -9,12 +9,15 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from escala.calibration.what_if import AS_IT_IS, WhatIf
-from escala.report.page import Section, write_report
+from escala.report.page import write_report
+from escala.report.parts import Section
 from escala.report.plots import _WIDTH, figure_legend
 from escala.report.quantities import amount, percent, scale
 from escala.report.style import INK, policy_colour, styled
 
-CAUTION = "A what-if is worth what its replay is worth: escala calibrate says whether the replay stands for the cluster."
+CAUTION = (
+    "A what-if is worth what its replay is worth: escala calibrate says whether the replay stands for the cluster."
+)
 
 
 def sentences(found: WhatIf) -> list[str]:
@@ -24,16 +27,21 @@ def sentences(found: WhatIf) -> list[str]:
         base = rows.filter(pl.col("change") == AS_IT_IS).row(0, named=True)
         ordered = rows.filter(pl.col("change") != AS_IT_IS).sort("mean_wait_s").to_dicts()
         ends = [ordered[0], *([ordered[-1]] if len(ordered) > 1 else [])]
-        parts = [f"{amount('mean_wait_s', row['mean_wait_s'])} with {row['change']}{_change(row, base)}{_refused(row)}" for row in ends]
+        parts = [
+            f"{amount('mean_wait_s', row['mean_wait_s'])} with {row['change']}{_change(row, base)}{_refused(row)}"
+            for row in ends
+        ]
         told.append(
-            f"Under {scheduler} jobs wait {amount('mean_wait_s', base['mean_wait_s'])} in the mean as it is, {' and '.join(parts)}."
+            f"Under {scheduler} jobs wait {amount('mean_wait_s', base['mean_wait_s'])} in the mean as it is, "
+            f"{' and '.join(parts)}."
         )
     refused = found.rows.filter(pl.col("refused") > 0)
     told.append(f"Waits are of the {found.jobs:,} jobs that run in all of these worlds.")
     if refused.height:
         most = refused.sort("refused", descending=True).row(0, named=True)
         told.append(
-            f"Jobs are refused in {refused.height:,} of {found.rows.height:,} worlds, up to {most['refused']:,} ({most['change']})."
+            f"Jobs are refused in {refused.height:,} of {found.rows.height:,} worlds, up to {most['refused']:,} "
+            f"({most['change']})."
         )
     return [*told, CAUTION]
 
@@ -53,10 +61,15 @@ def shown(found: WhatIf) -> list[dict[str, str]]:
     rows = []
     for row in found.rows.iter_rows(named=True):
         base = bases[row["scheduler"]]
-        told = {"change": row["change"], **({"scheduler": row["scheduler"]} if several else {}), "nodes": f"{row['nodes']:,}"}
+        told = {
+            "change": row["change"],
+            **({"scheduler": row["scheduler"]} if several else {}),
+            "nodes": f"{row['nodes']:,}",
+        }
         told["refused"] = f"{row['refused']:,}"
         told |= {
-            name.removesuffix("_s").replace("_", " "): amount(name, row[name]) for name in ("mean_wait_s", "median_wait_s", "p95_wait_s")
+            name.removesuffix("_s").replace("_", " "): amount(name, row[name])
+            for name in ("mean_wait_s", "median_wait_s", "p95_wait_s")
         }
         told["mean wait, change"] = "" if row["change"] == AS_IT_IS else _change(row, base).strip(" ()")
         told["utilisation"] = f"{100 * row['utilisation']:.1f} %"
@@ -74,7 +87,10 @@ def size_rows(found: WhatIf) -> list[dict[str, str]]:
         told = {"change": row.pop("change")}
         scheduler = row.pop("scheduler")
         told |= {"scheduler": scheduler} if several else {}
-        rows.append(told | {f"{size} core{'s' if size != '1' else ''}": amount("mean_wait_s", value) for size, value in row.items()})
+        rows.append(
+            told
+            | {f"{size} core{'s' if size != '1' else ''}": amount("mean_wait_s", value) for size, value in row.items()}
+        )
     return rows
 
 
@@ -88,7 +104,12 @@ def picture(found: WhatIf) -> Figure:
     axes = figure.subplots()
     for k, ((scheduler,), rows) in enumerate(found.rows.group_by("scheduler", maintain_order=True)):
         values = dict(rows.select("change", "mean_wait_s").iter_rows())
-        look: dict[str, Any] = {"color": policy_colour(k), "markersize": 6, "markeredgecolor": INK, "markeredgewidth": 0.5}
+        look: dict[str, Any] = {
+            "color": policy_colour(k),
+            "markersize": 6,
+            "markeredgecolor": INK,
+            "markeredgewidth": 0.5,
+        }
         axes.plot([values[name] / divisor for name in order], range(len(order)), "o", label=str(scheduler), **look)
         axes.axvline(values[AS_IT_IS] / divisor, color=policy_colour(k), linewidth=0.9, alpha=0.6)
     axes.set_yticks(range(len(order)), order)
@@ -102,7 +123,11 @@ def write_page(found: WhatIf, path: Path, about: str) -> None:
     """Write the page."""
     sections = [
         Section("Mean wait", "", [], [(picture(found), "Each point is a replay; the line is the site as it is.")]),
-        Section("All worlds", "", [(pl.DataFrame(shown(found)), "Changes are against the site as it is, under the same scheduler.")]),
+        Section(
+            "All worlds",
+            "",
+            [(pl.DataFrame(shown(found)), "Changes are against the site as it is, under the same scheduler.")],
+        ),
         Section("Mean wait by cores of the job", "", [(pl.DataFrame(size_rows(found)), "")]),
     ]
     write_report(path, {}, title="What if", notes=[*sentences(found), about], sections=sections)

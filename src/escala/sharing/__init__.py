@@ -1,7 +1,8 @@
-"""Sharing: folders of policies (trained agents, teams, tuned policies) with a card, sent to and taken from a hub of models.
+"""Sharing: folders of policies (trained agents, teams, tuned policies) with a card, sent to and taken from a hub of
+models.
 
-`contents` what lies in a folder, and whether it is whole; `card` its README.md, from what the folder says of itself; `hub` sending and
-taking, through huggingface_hub.
+`contents` what lies in a folder, and whether it is whole; `card` its README.md, from what the folder says of itself;
+`hub` sending and taking, through huggingface_hub.
 """
 
 from escala.sharing.card import card

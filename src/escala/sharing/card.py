@@ -1,5 +1,5 @@
-"""The card of a policy: what it is, what it was trained on, the evidence, the licence, the version, how to use it. Nothing is added to
-what the folder itself says."""
+"""The card of a policy: what it is, what it was trained on, the evidence, the licence, the version, how to use it.
+Nothing is added to what the folder itself says."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ NO_LICENCE = "None is named: ask its author before you use it."
 
 
 def card(found: Contents, repo: str, licence: str | None = None) -> str:
-    """The text of README.md, with the head that hubs of models read. repo: where it is shared; licence: its short name, such as mit."""
-    head = ["---", "library_name: escala", "tags: [escala, batch-scheduling]", *([f"license: {licence}"] if licence else []), "---"]
+    """The text of README.md, with the head that hubs of models read. repo: where it is shared; licence: its short name,
+    such as mit."""
+    head = [
+        "---",
+        "library_name: escala",
+        "tags: [escala, batch-scheduling]",
+        *([f"license: {licence}"] if licence else []),
+        "---",
+    ]
     sections = {
         "What it is": f"{_article(found.kind)} {found.kind} for batch clusters: `{found.what}`.{_power(found)}",
         "Trained on": f"{found.trained_on}.",
@@ -43,7 +50,9 @@ def _evidence(found: Contents) -> str:
     if found.kind != POLICY:
         days = told.get("validation_days")
         chosen = (
-            f" Its weights were chosen on {days.get('jobs')} other jobs of {days.get('days')} days." if isinstance(days, Mapping) else ""
+            f" Its weights were chosen on {days.get('jobs')} other jobs of {days.get('days')} days."
+            if isinstance(days, Mapping)
+            else ""
         )
         returned = told.get("mean_return")
         mean = f" Mean return at the end of its training: {returned:.6g}." if isinstance(returned, float) else ""
@@ -65,7 +74,9 @@ def _evidence(found: Contents) -> str:
         ]
     if isinstance(ratio, Mapping) and ratio:
         rows += ["", "Over those of the reference, with the interval over whole weeks (below 1: better):", ""]
-        rows += [f"- {name}: {', '.join(map(_number, value))}" for name, value in ratio.items() if isinstance(value, list)]
+        rows += [
+            f"- {name}: {', '.join(map(_number, value))}" for name, value in ratio.items() if isinstance(value, list)
+        ]
     return "\n".join(rows)
 
 

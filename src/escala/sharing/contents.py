@@ -45,23 +45,29 @@ def files_of(folder: Path) -> list[str]:
 
 
 def check_names(where: str, sizes: Mapping[str, int]) -> None:
-    """EscalaError where files (name -> bytes) are of a kind that is no part of a policy, too many, or too large together."""
+    """EscalaError where files (name -> bytes) are of a kind that is no part of a policy, too many, or too large
+    together."""
     for name in sizes:
         if not name.endswith(ENDINGS) or name.startswith("/") or ".." in name.split("/"):
-            raise EscalaError(f"{where}: holds {quoted(name)}, which is no part of a policy ({', '.join(ENDINGS)}): leave it out")
+            raise EscalaError(
+                f"{where}: holds {quoted(name)}, which is no part of a policy ({', '.join(ENDINGS)}): leave it out"
+            )
     if len(sizes) > MOST_FILES or sum(sizes.values()) > MOST_BYTES:
         raise EscalaError(f"{where}: more than {MOST_FILES} files or {MOST_BYTES >> 20:,} MiB: no policy is that large")
 
 
 def check(found: Contents) -> None:
-    """EscalaError where the policy cannot be used as it lies there: read as --scheduler does, weights by their hash, and nothing is run."""
+    """EscalaError where the policy cannot be used as it lies there: read as --scheduler does, weights by their hash,
+    and nothing is run."""
     if found.kind == POLICY:
         scheduler(f"{PREFIX}{found.folder}")
         if "shutdown" in found.manifest:
             shutdown_in(f"{PREFIX}{found.folder}")
         for file in FILE.findall(str(found.manifest)):
             if Path(file).is_absolute() or ".." in Path(file).parts:
-                raise EscalaError(f"{found.folder / POLICY_FILE}: names {quoted(file)} outside its folder: copy that file into it")
+                raise EscalaError(
+                    f"{found.folder / POLICY_FILE}: names {quoted(file)} outside its folder: copy that file into it"
+                )
     elif found.kind == "team":
         if not lacking("agents"):
             from escala.agents import load_team
@@ -74,14 +80,19 @@ def check(found: Contents) -> None:
 
 
 def listed(folder: str | os.PathLike[str] = ".") -> list[Contents]:
-    """The policies in a folder and below it, three levels deep, by their paths. EscalaError where there is no such folder."""
+    """The policies in a folder and below it, three levels deep, by their paths. EscalaError where there is no such
+    folder."""
     top = Path(folder)
     if not top.is_dir():
         raise EscalaError(f"{top}: no such folder: check the path")
     found = []
     for where, inner, names in os.walk(top):
         path = Path(where)
-        inner[:] = sorted(name for name in inner if not name.startswith(".")) if len(path.relative_to(top).parts) < DEEP else []
+        inner[:] = (
+            sorted(name for name in inner if not name.startswith("."))
+            if len(path.relative_to(top).parts) < DEEP
+            else []
+        )
         if MANIFEST in names or POLICY_FILE in names:
             try:
                 found.append(contents(path))

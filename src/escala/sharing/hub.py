@@ -1,5 +1,5 @@
-"""Sending a policy's folder to a hub of models, and taking one from there. Tokens and addresses are huggingface_hub's own: HF_TOKEN,
-HF_ENDPOINT, `hf auth login`."""
+"""Sending a policy's folder to a hub of models, and taking one from there. Tokens and addresses are huggingface_hub's
+own: HF_TOKEN, HF_ENDPOINT, `hf auth login`."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ T = TypeVar("T")
 
 
 def push(folder: str | os.PathLike[str], repo: str, *, licence: str | None = None, private: bool = False) -> str:
-    """Send a policy's folder with its card and the hash of every file to the repository OWNER/NAME, which is made where it is not there.
+    """Send a policy's folder with its card and the hash of every file to the repository OWNER/NAME, which is made where
+    it is not there.
 
-    Returns the revision. EscalaError, one line: no policy, files that are no part of one, no such owner, no right to write, no answer.
+    Returns the revision. EscalaError, one line: no policy, files that are no part of one, no such owner, no right to
+    write, no answer.
     """
     hub = _hub()
     _check_repo(repo)
@@ -43,7 +45,9 @@ def push(folder: str | os.PathLike[str], repo: str, *, licence: str | None = Non
         def send() -> str:
             api = hub.HfApi()
             api.create_repo(repo, private=private, exist_ok=True)
-            done = api.upload_folder(repo_id=repo, folder_path=work, commit_message=f"A {found.kind} of Escala {found.version}")
+            done = api.upload_folder(
+                repo_id=repo, folder_path=work, commit_message=f"A {found.kind} of Escala {found.version}"
+            )
             return str(done.oid)
 
         return _asked(hub, repo, send)
@@ -60,12 +64,16 @@ def staged(found: Contents, repo: str, licence: str | None, work: Path) -> Path:
     return work
 
 
-def pull(repo: str, out: str | os.PathLike[str], *, revision: str | None = None, force: bool = False) -> tuple[Contents, str]:
-    """Take the policy of the repository OWNER/NAME into a new folder, all of it or nothing; gives what it is, and the commit.
+def pull(
+    repo: str, out: str | os.PathLike[str], *, revision: str | None = None, force: bool = False
+) -> tuple[Contents, str]:
+    """Take the policy of the repository OWNER/NAME into a new folder, all of it or nothing; gives what it is, and the
+    commit.
     revision: a branch, tag or commit.
 
-    Every file must be of a kind that policies have, and as its hash in the manifest says; then it is read as a policy, and nothing in it
-    is run. EscalaError, one line: it is not, no such repository or revision, no answer, a folder that holds something else.
+    Every file must be of a kind that policies have, and as its hash in the manifest says; then it is read as a policy,
+    and nothing in it is run. EscalaError, one line: it is not, no such repository or revision, no answer, a folder that
+    holds something else.
     """
     hub = _hub()
     _check_repo(repo)
@@ -85,7 +93,9 @@ def pull(repo: str, out: str | os.PathLike[str], *, revision: str | None = None,
         sha = _asked(hub, repo, take)
         with _named(work, repo):
             if (why := foreign(work, SHARED)) is not None:
-                raise EscalaError(f"{work}: {why}: it was not sent by escala policy push, or was changed since: ask its author")
+                raise EscalaError(
+                    f"{work}: {why}: it was not sent by escala policy push, or was changed since: ask its author"
+                )
             check(contents(work))
         _note(work / MANIFEST, repo, sha)
     return contents(out), sha
@@ -94,7 +104,9 @@ def pull(repo: str, out: str | os.PathLike[str], *, revision: str | None = None,
 def _note(manifest: Path, repo: str, sha: str) -> None:
     """Where it was taken from, in the manifest."""
     told = json.loads(manifest.read_text(encoding="utf-8"))
-    manifest.write_text(json.dumps({**told, "pulled": {"repository": repo, "revision": sha}}, indent=1) + "\n", encoding="utf-8")
+    manifest.write_text(
+        json.dumps({**told, "pulled": {"repository": repo, "revision": sha}}, indent=1) + "\n", encoding="utf-8"
+    )
 
 
 @contextmanager
@@ -124,7 +136,10 @@ def _asked(hub: Any, repo: str, ask: Callable[[], T]) -> T:
     known = (
         ("RevisionNotFoundError", "has no such revision: check --revision"),
         ("GatedRepoError", "is open to those whom its owner lets in: ask there, and log in with hf auth login"),
-        ("RepositoryNotFoundError", "no such repository, or it is not open to you: check the name, log in with hf auth login"),
+        (
+            "RepositoryNotFoundError",
+            "no such repository, or it is not open to you: check the name, log in with hf auth login",
+        ),
     )
     try:
         return ask()
@@ -134,4 +149,6 @@ def _asked(hub: Any, repo: str, ask: Callable[[], T]) -> T:
         for name, why in known:
             if isinstance(error, getattr(hub.errors, name)):
                 raise EscalaError(f"{repo}: {why}") from error
-        raise EscalaError(f"{repo}: the hub did not do it ({type(error).__name__}: {one_line(str(error))[:160]})") from error
+        raise EscalaError(
+            f"{repo}: the hub did not do it ({type(error).__name__}: {one_line(str(error))[:160]})"
+        ) from error

@@ -1,7 +1,9 @@
-"""Slurm's rules on a site: what its settings and jobs say, brought to the compiled passes in `escala.kernel.slurm`, and a Result from them.
+"""Slurm's rules on a site: what its settings and jobs say, brought to the compiled passes in `escala.kernel.slurm`, and
+a Result from them.
 
-`simulate(workload, site, scheduler="slurm")` runs it; `escala.slurm.ensemble` runs it under several phases of slurmctld's clocks. Public
-names are loaded when they are first used: whether a scheduler is Slurm's is asked in every run.
+`simulate(workload, site, scheduler="slurm")` runs it; `escala.slurm.ensemble` runs it under several phases of
+slurmctld's clocks. Public names are loaded when they are first used: whether a scheduler is Slurm's is asked in every
+run.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 BASIC = 4294901759  # of the first job under priority/basic, as Slurm counts
 MOST_ROWS = 400_000_000
-ABOVE_TIERS = 1 << 20  # jobs in reservations stand before all others (https://slurm.schedmd.com/priority_multifactor.html)
+# jobs in reservations stand before all others (https://slurm.schedmd.com/priority_multifactor.html)
+ABOVE_TIERS = 1 << 20
 
 
 def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) -> t.World:
@@ -134,9 +135,13 @@ def _arrays(workload: Workload, array: Ints, parts: int) -> t.Arrays:
     odd = inside[most[array[inside]] != told[inside]]
     if len(odd):
         job, name = workload.jobs["job_id"][int(odd[0])], workload.jobs["array_id"][int(odd[0])]
-        raise EscalaError(f"job {quoted(job)}: tasks of array {quoted(name)} have different array_limit: give all the same")
+        raise EscalaError(
+            f"job {quoted(job)}: tasks of array {quoted(name)} have different array_limit: give all the same"
+        )
     none = np.full(many, t.NONE, np.int64)
-    return t.Arrays(most, np.zeros(many, np.int64), np.full((many, parts), t.NONE, np.int64), none, np.zeros(many, np.int64))
+    return t.Arrays(
+        most, np.zeros(many, np.int64), np.full((many, parts), t.NONE, np.int64), none, np.zeros(many, np.int64)
+    )
 
 
 def _records(workload: Workload, site: Site, settings: Settings, asked: Asked) -> t.Records:
@@ -156,9 +161,11 @@ def _records(workload: Workload, site: Site, settings: Settings, asked: Asked) -
     return t.Records(job, part, mask, inside, drawn, rank, np.ascontiguousarray(rest), several, weight, fair, first)
 
 
-def priorities(workload: Workload, site: Site, settings: Settings, asked: Asked, job: Ints, part: Ints) -> tuple[Floats, Floats]:
-    """(what is added to the priority of each record without age, by its columns; weight of age): basic, falling with each job, or Slurm's
-    multifactor."""
+def priorities(
+    workload: Workload, site: Site, settings: Settings, asked: Asked, job: Ints, part: Ints
+) -> tuple[Floats, Floats]:
+    """(what is added to the priority of each record without age, by its columns; weight of age): basic, falling with
+    each job, or Slurm's multifactor."""
     told = Columns(workload.jobs)
     rest = np.zeros((len(job), 5))
     rest[:, t.NICE] = told.ints("nice", 0)[job]
@@ -197,7 +204,10 @@ def _rows(site: Site, asked: Asked) -> tuple[Ints, int]:
     ends = np.cumsum(most)
     rows = int(ends[-1]) if len(ends) else 0
     if rows > MOST_ROWS:
-        raise EscalaError(f"these jobs may take up to {rows:,} nodes together, at most {MOST_ROWS:,} are possible: take a part of the log")
+        raise EscalaError(
+            f"these jobs may take up to {rows:,} nodes together, at most {MOST_ROWS:,} are possible: take a part of "
+            "the log"
+        )
     return (ends - most).astype(np.int64), rows
 
 
@@ -215,7 +225,9 @@ def _lists(workload: Workload, asked: Asked, settings: Settings, delayed: int) -
     begin = arrivals_us(workload.jobs)
     late = np.flatnonzero(_late(workload.jobs))
     late = late[np.argsort(begin[late], kind="stable")]
-    return t.Lists(np.zeros(records, np.int64), running, heap_us, heap_job, later_us, later_job, begin[late], late, freed, passes)
+    return t.Lists(
+        np.zeros(records, np.int64), running, heap_us, heap_job, later_us, later_job, begin[late], late, freed, passes
+    )
 
 
 def _late(jobs: pl.DataFrame) -> NDArray[np.bool_]:

@@ -1,4 +1,5 @@
-"""From the columns of a workload to what the compiled passes read: shapes, records of jobs in partitions, priorities, followers."""
+"""From the columns of a workload to what the compiled passes read: shapes, records of jobs in partitions, priorities,
+followers."""
 
 from __future__ import annotations
 
@@ -27,11 +28,13 @@ LATE_S = 60.0  # a recorded run time up to so much over the limit is Slurm's own
 
 @dataclass
 class Asked:
-    """What the jobs ask, in the order of their submission; rows of jobs that can never run are in `refused` with the reason."""
+    """What the jobs ask, in the order of their submission; rows of jobs that can never run are in `refused` with the
+    reason."""
 
     shape: Ints
     record: Ints
-    records: list[tuple[int, int, int, int, int, int]]  # job, partition, class of nodes, class of limits, reservation, 1: magnetic
+    # job, partition, class of nodes, class of limits, reservation, 1: magnetic
+    records: list[tuple[int, int, int, int, int, int]]
     masks: NDArray[np.bool_]  # [classes, nodes]
     refused: dict[int, str]
     limit_s: Ints
@@ -72,7 +75,8 @@ def shapes_of(workload: Workload, site: Site, settings: Settings) -> Ints:
 
 
 class Asking:
-    """Turns each job into its records: the partitions that it names, the nodes there that have what it needs, and its limit."""
+    """Turns each job into its records: the partitions that it names, the nodes there that have what it needs, and its
+    limit."""
 
     def __init__(self, workload: Workload, site: Site, settings: Settings) -> None:
         self.workload, self.site, self.settings = workload, site, settings
@@ -85,9 +89,12 @@ class Asking:
         self.features, self.kinds = told.texts("features"), told.texts("gpu_kind")
         self.accounts, self.qos, self.users = told.texts("account"), told.texts("qos"), told.texts("user")
         self.names = names_of(site)
-        self.inside = told.texts("reservation") if self.names else [None] * len(workload)  # of a site that has none, all are left out
+        # of a site that has none, all are left out
+        self.inside = told.texts("reservation") if self.names else [None] * len(workload)
         self.bounded = Bounded(site, settings.limits)
-        limited = workload.jobs["limited"].to_numpy() if "limited" in workload.jobs.columns else np.ones(len(workload), bool)
+        limited = (
+            workload.jobs["limited"].to_numpy() if "limited" in workload.jobs.columns else np.ones(len(workload), bool)
+        )
         walltime = workload.jobs["walltime_s"].to_numpy()
         self.minutes = np.where(limited, np.ceil(walltime / 60 - 1e-9) * 60, t.NONE).astype(np.int64)
         self.classes: dict[tuple[int, str | None, str | None], int] = {}
@@ -103,7 +110,12 @@ class Asking:
         alike: dict[tuple[object, ...], tuple[list[Record], str, Ints]] = {}
         for j in range(len(self.workload)):
             row = self.shape[j]
-            who = (self.accounts[j], self.qos[j], self.users[j] if self.bounded.any or self.names else None, self.inside[j])
+            who = (
+                self.accounts[j],
+                self.qos[j],
+                self.users[j] if self.bounded.any or self.names else None,
+                self.inside[j],
+            )
             key = (self.named[j], self.features[j], self.kinds[j], who, int(self.minutes[j]), row[:-1].tobytes())
             if key not in alike:
                 alike[key] = (*self._all_records(j), row.copy())
@@ -116,7 +128,9 @@ class Asking:
         run, killed, cut = self._runs()
         masks = np.array(self.masks) if self.masks else np.zeros((0, self.site.n_nodes), bool)
         inside = np.array([t.NONE if one is None else self.names.get(one, t.NONE) for one in self.inside], np.int64)
-        return Asked(self.shape, first, records, masks, refused, self.shape[:, t.LIMIT_S], run, killed, cut, self.bounded, inside)
+        return Asked(
+            self.shape, first, records, masks, refused, self.shape[:, t.LIMIT_S], run, killed, cut, self.bounded, inside
+        )
 
     def _all_records(self, j: int) -> tuple[list[Record], str]:
         """Its records, and why there is none."""
@@ -136,9 +150,15 @@ class Asking:
             return []
         parts = self.site.partitions
         chain = self._chain(j)
-        drawing = sorted((one for one in self.site.closed if one.draws(self.users[j], chain)), key=lambda one: one.from_s)
+        drawing = sorted(
+            (one for one in self.site.closed if one.draws(self.users[j], chain)), key=lambda one: one.from_s
+        )
         names = dict.fromkeys(one.name for one in drawing if one.name is not None)
-        return [(one[0], self._class(j, parts[one[0]], name), one[2], self.names[name], 1) for name in names for one in plain]
+        return [
+            (one[0], self._class(j, parts[one[0]], name), one[2], self.names[name], 1)
+            for name in names
+            for one in plain
+        ]
 
     def _kept_out(self, j: int) -> str:
         """Why it may not run in the reservation that it asks for; "" where it may, or asks for none."""
@@ -146,11 +166,17 @@ class Asking:
         if name is None:
             return ""
         if name not in self.names:
-            return f"reservation {quoted(name)} is not there (there are {', '.join(self.names)}): describe it under [[closed]]"
+            return (
+                f"reservation {quoted(name)} is not there (there are {', '.join(self.names)}): describe it under "
+                "[[closed]]"
+            )
         chain = self._chain(j)
         spans = [one for one in self.site.closed if one.name == name]
         if not any(one.admits(self.users[j], chain) for one in spans):
-            return f"reservation {quoted(name)} is for others than user {quoted(self.users[j])} and account {quoted(self.accounts[j])}"
+            return (
+                f"reservation {quoted(name)} is for others than user {quoted(self.users[j])} and account "
+                f"{quoted(self.accounts[j])}"
+            )
         return ""
 
     def _chain(self, j: int) -> list[str]:
@@ -180,8 +206,9 @@ class Asking:
             usual = self.site.default_partition
             if usual is None:
                 raise EscalaError(
-                    f"job {quoted(self.workload.jobs['job_id'][j])} names no partition, and site {quoted(self.site.name)} has no default: "
-                    "mark one (Default=YES, default = true), or give the column partition"
+                    f"job {quoted(self.workload.jobs['job_id'][j])} names no partition, and site "
+                    f"{quoted(self.site.name)} has no default: mark one (Default=YES, default = true), or give the "
+                    "column partition"
                 )
             return [usual]
         try:
@@ -219,7 +246,8 @@ class Asking:
         return why or (self.numbers[part.name], which, 0 if kept is None else kept.number, own, 0)
 
     def _class(self, j: int, part: Partition, inside: str | None) -> int:
-        """Nodes of the partition that have what it asks for, in a reservation those of its spans, unless it is flexible."""
+        """Nodes of the partition that have what it asks for, in a reservation those of its spans, unless it is
+        flexible."""
         key = (self.numbers[part.name], self.features[j] or None, inside)
         if key not in self.classes:
             self.classes[key] = len(self.masks)
@@ -268,23 +296,32 @@ class Asking:
             cpus = np.minimum(cpus, gpus // row[t.GPUS_TASK] * per)
         least = max(int(row[t.NODE_CORES]), int(row[t.TASKS] * per) if row[t.MAX_NODES] == 1 else 1)
         cpus = np.where(cpus >= least, cpus, 0)
-        wanted = max(int(row[t.MIN_NODES]), -(-int(row[t.TASKS]) // int(row[t.TASKS_PER_NODE])) if row[t.TASKS_PER_NODE] > 0 else 1)
+        wanted = max(
+            int(row[t.MIN_NODES]),
+            -(-int(row[t.TASKS]) // int(row[t.TASKS_PER_NODE])) if row[t.TASKS_PER_NODE] > 0 else 1,
+        )
         if (cpus > 0).sum() < wanted:
             return f"has {int((cpus > 0).sum())} nodes that could run it, and it needs {wanted}"
         most = np.sort(cpus)[::-1][: max(int(min(row[t.MAX_NODES], len(cpus))), 1)].sum()
-        return f"could give it {int(most)} cores, and it needs {int(row[t.MIN_CORES])}" if most < row[t.MIN_CORES] else ""
+        return (
+            f"could give it {int(most)} cores, and it needs {int(row[t.MIN_CORES])}" if most < row[t.MIN_CORES] else ""
+        )
 
     def _gpus(self, kind: int) -> Ints:
         name = "gpu" if kind < 0 else f"gpu:{self.site.gpu_kinds[kind]}"
         return self.site.resources.get(name, np.zeros(self.site.n_nodes, np.int64))
 
     def _runs(self) -> tuple[Ints, NDArray[np.bool_], NDArray[np.bool_]]:
-        """(us that each job would run, is it killed, is it so at a beat of the clock). A recorded run time that passes the limit by no more
-        than a kill of Slurm may be late is kept."""
+        """(us that each job would run, is it killed, is it so at a beat of the clock). A recorded run time that passes
+        the limit by no more than a kill of Slurm may be late is kept."""
         runtime = self.workload.jobs["runtime_s"].to_numpy()
         limit = self.shape[:, t.LIMIT_S] + 60 * self.settings.over_time
         limited = self.minutes >= 0
-        return np.round(runtime * t.SECOND).astype(np.int64), limited & (runtime >= limit), limited & (runtime > limit + LATE_S)
+        return (
+            np.round(runtime * t.SECOND).astype(np.int64),
+            limited & (runtime >= limit),
+            limited & (runtime > limit + LATE_S),
+        )
 
 
 JOINED = ("&", "|", ",")

@@ -1,4 +1,5 @@
-"""Users and accounts of a run as the rows of fair share: those that the site names, and those that only the jobs name."""
+"""Users and accounts of a run as the rows of fair share: those that the site names, and those that only the jobs
+name."""
 
 from __future__ import annotations
 
@@ -47,11 +48,15 @@ class Tree:
 
     def home(self, account: str | None, user: str | None) -> str:
         """The account in which a job counts."""
-        return account if account in self.site.accounts and account is not None else self.homes.get(user or "", account or ROOT)
+        return (
+            account
+            if account in self.site.accounts and account is not None
+            else self.homes.get(user or "", account or ROOT)
+        )
 
     def of(self, account: str | None, user: str | None) -> int:
-        """The row of a user in an account; without one, or in one that the site does not name, in the first that names the user; else right
-        under the root, or in the job's account there."""
+        """The row of a user in an account; without one, or in one that the site does not name, in the first that names
+        the user; else right under the root, or in the job's account there."""
         name = self.home(account, user)
         key = (name, user or "")
         if key not in self.row:

@@ -26,7 +26,9 @@ def closed_of(site: Site, origin_s: float) -> t.Closed:
     masks = np.zeros((many, site.n_nodes), bool)
     for k, one in enumerate(site.closed):
         masks[k, list(one.nodes)] = True
-    turns = [(one.from_s, k, 0) for k, one in enumerate(site.closed)] + [(one.until_s, k, 1) for k, one in enumerate(site.closed)]
+    turns = [(one.from_s, k, 0) for k, one in enumerate(site.closed)] + [
+        (one.until_s, k, 1) for k, one in enumerate(site.closed)
+    ]
     moments = [(round((at - origin_s) * t.SECOND), k, ends) for at, k, ends in turns]
 
     def ints(values: Sequence[float]) -> NDArray[np.int64]:

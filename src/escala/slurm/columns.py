@@ -26,7 +26,9 @@ class Columns:
     def ranks(self, name: str) -> Ints:
         """Names of a column as numbers from 0, in the order in which they come; NONE for null."""
         number: dict[str, int] = {}
-        return np.array([t.NONE if one is None else number.setdefault(one, len(number)) for one in self.texts(name)], np.int64)
+        return np.array(
+            [t.NONE if one is None else number.setdefault(one, len(number)) for one in self.texts(name)], np.int64
+        )
 
     def texts(self, name: str) -> list[str | None]:
         """A column of names."""

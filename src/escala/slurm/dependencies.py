@@ -25,7 +25,8 @@ _PART = re.compile(r"(after|afterany|afterok|afternotok|aftercorr)((?::[^:,?+]+(
 
 @dataclass(frozen=True)
 class _Jobs:
-    """row: of a job's number. tasks: of an array's number, rows by the number of the task. well: does the log say that a row completed?"""
+    """row: of a job's number. tasks: of an array's number, rows by the number of the task. well: does the log say that
+    a row completed?"""
 
     row: dict[str, int]
     tasks: dict[str, dict[str, int]]
@@ -49,8 +50,9 @@ def _number(job: str) -> str:
 
 
 def dependencies(workload: Workload) -> tuple[Ints, Ints, Ints]:
-    """(how much each waits for, where its followers begin, followers: job, at its start or end, how the other must have gone, s that are
-    waited behind its start, none of them due). To be without namesakes is one thing more that a singleton waits for."""
+    """(how much each waits for, where its followers begin, followers: job, at its start or end, how the other must have
+    gone, s that are waited behind its start, none of them due). To be without namesakes is one thing more that a
+    singleton waits for."""
     texts = Columns(workload.jobs).texts("dependency")
     n = len(workload)
     if not any(texts):
@@ -108,7 +110,10 @@ def _edges(part: str, j: int, jobs: _Jobs, job: str) -> list[Edge]:
         known = "after, afterok, afterany, afternotok, aftercorr:ID, or singleton"
         raise EscalaError(f"job {quoted(job)}: dependency {quoted(part)} is none of {known}")
     kind = match[1]
-    when, how = (0 if kind == "after" else 1), {"afterok": WELL, "aftercorr": WELL, "afternotok": BADLY}.get(kind, ANYHOW)
+    when, how = (
+        (0 if kind == "after" else 1),
+        {"afterok": WELL, "aftercorr": WELL, "afternotok": BADLY}.get(kind, ANYHOW),
+    )
     found = []
     for ident, plus, minutes in (one.partition("+") for one in match[2].split(":")[1:]):
         if plus and int(minutes) == 0:
@@ -150,4 +155,6 @@ def _refuse_circles(edges: list[Edge], n: int, ids: pl.Series) -> None:
                 ready.append(b)
     stuck = np.flatnonzero(waits)
     if len(stuck):
-        raise EscalaError(f"job {quoted(ids[int(stuck[0])])} depends on itself by way of others: break the circle of dependencies")
+        raise EscalaError(
+            f"job {quoted(ids[int(stuck[0])])} depends on itself by way of others: break the circle of dependencies"
+        )

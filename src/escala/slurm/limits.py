@@ -1,8 +1,9 @@
-"""Limits of a run: which of a site's limits hold for whom, by Slurm's order of precedence, and the rows in which use is counted.
+"""Limits of a run: which of a site's limits hold for whom, by Slurm's order of precedence, and the rows in which use is
+counted.
 
-The order: QOS of the partition, QOS of the job (or the other way round, with OverPartQOS), then the associations of the user, its account
-and the accounts above. What one that comes first says hides the same limit of the later ones; limits of groups of associations hold at each
-level. https://slurm.schedmd.com/resource_limits.html
+The order: QOS of the partition, QOS of the job (or the other way round, with OverPartQOS), then the associations of the
+user, its account and the accounts above. What one that comes first says hides the same limit of the later ones; limits
+of groups of associations hold at each level. https://slurm.schedmd.com/resource_limits.html
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ SAID = {t.USED_NODES: "nodes", t.USED_CPUS: "cores", t.USED_MEMORY: "MB", t.USED
 
 
 class Kept(NamedTuple):
-    """What a class of jobs keeps to. links: row of counts -> column -> most. max_s: longest limit of a job, None: any. alone: column ->
-    what one job can have at most, and whose limit that is. each: column -> most that a job may have where it starts. nodes: no more of them
-    are chosen for a job."""
+    """What a class of jobs keeps to. links: row of counts -> column -> most. max_s: longest limit of a job, None: any.
+    alone: column -> what one job can have at most, and whose limit that is. each: column -> most that a job may have
+    where it starts. nodes: no more of them are chosen for a job."""
 
     number: int
     links: dict[int, dict[int, int]]
@@ -43,7 +44,11 @@ class Bounded:
     """The limits of a site, and the classes and rows that its jobs need."""
 
     def __init__(self, site: Site, enforced: bool) -> None:
-        told = [one for account in site.accounts.values() for one in (account.get("limits"), *account.get("user_limits", {}).values())]
+        told = [
+            one
+            for account in site.accounts.values()
+            for one in (account.get("limits"), *account.get("user_limits", {}).values())
+        ]
         limited = [set(bounds) - NO_LIMIT for bounds in site.qos_limits.values()]
         self.any = enforced and bool(any(told) or any(limited))
         self.site, self.tree = site, Tree(site)
@@ -61,13 +66,24 @@ class Bounded:
                     kind = name.partition(":")[2]
                     if kind and kind not in self.site.gpu_kinds:
                         known = ", ".join(self.site.gpu_kinds) or "none"
-                        raise EscalaError(f"{where} limits GPUs of kind {quoted(kind)}: site {quoted(self.site.name)} has {known}")
+                        raise EscalaError(
+                            f"{where} limits GPUs of kind {quoted(kind)}: site {quoted(self.site.name)} has {known}"
+                        )
         for part in self.site.partitions:
-            if part.own_qos is not None and self.site.qos and part.own_qos not in {**self.site.qos, **self.site.qos_limits}:
-                raise EscalaError(f"partition {quoted(part.name)} has QOS {quoted(part.own_qos)}, which is not under [qos]: add it there")
+            if (
+                part.own_qos is not None
+                and self.site.qos
+                and part.own_qos not in {**self.site.qos, **self.site.qos_limits}
+            ):
+                raise EscalaError(
+                    f"partition {quoted(part.name)} has QOS {quoted(part.own_qos)}, which is not under [qos]: add it "
+                    "there"
+                )
 
     def _every(self) -> list[tuple[str, Mapping[str, Any]]]:
-        found: list[tuple[str, Mapping[str, Any]]] = [(f"qos {quoted(name)}", bounds) for name, bounds in self.site.qos_limits.items()]
+        found: list[tuple[str, Mapping[str, Any]]] = [
+            (f"qos {quoted(name)}", bounds) for name, bounds in self.site.qos_limits.items()
+        ]
         for name, account in self.site.accounts.items():
             found.append((f"account {quoted(name)}", account.get("limits", {})))
             found += [(f"user {quoted(user)}", bounds) for user, bounds in account.get("user_limits", {}).items()]
@@ -87,7 +103,15 @@ class Bounded:
         names = [name for name in (own_qos, qos) if name is not None]
         if len(names) > 1 and "OverPartQOS" in self.site.qos_limits.get(qos, {}).get("flags", ()):
             names.reverse()
-        kept = Kept(len(self.classes), {}, None, {}, "NoReserve" in self.site.qos_limits.get(qos, {}).get("flags", ()), {}, t.FAR)
+        kept = Kept(
+            len(self.classes),
+            {},
+            None,
+            {},
+            "NoReserve" in self.site.qos_limits.get(qos, {}).get("flags", ()),
+            {},
+            t.FAR,
+        )
         hidden: set[tuple[str, int]] = set()
         times: list[float] = []
         for name in dict.fromkeys(names):
@@ -99,7 +123,9 @@ class Bounded:
                 ("account", "max_{}_per_account", ("account", name, account)),
             ):
                 limits = _numbers(bounds, form, self.site)
-                self._link(kept, key, {column: n for column, n in limits.items() if (kind, column) not in hidden}, where)
+                self._link(
+                    kept, key, {column: n for column, n in limits.items() if (kind, column) not in hidden}, where
+                )
                 hidden |= {(kind, column) for column in limits}
             self._of_each(kept, hidden, bounds, where)
         of_user = self.site.accounts.get(account, {}).get("user_limits", {}).get(user, {})
@@ -108,13 +134,18 @@ class Bounded:
         self._associations(kept, hidden, account, user, own)
         self._of_each(kept, hidden, own, f"the association of user {quoted(user or '')}")
         times += [own["max_time"]] if "max_time" in own else []
-        return kept._replace(max_s=times[0] if times else None, nodes=self._most_nodes(list(dict.fromkeys(names)), account, of_user, own))
+        return kept._replace(
+            max_s=times[0] if times else None, nodes=self._most_nodes(list(dict.fromkeys(names)), account, of_user, own)
+        )
 
     def _most_nodes(self, names: list[str], account: str, of_user: Mapping[str, Any], own: Mapping[str, Any]) -> int:
-        """So many nodes are chosen at most: by the QOS, and by the first group that says less (acct_policy_get_max_nodes)."""
+        """So many nodes are chosen at most: by the QOS, and by the first group that says less
+        (acct_policy_get_max_nodes)."""
         every = [self.site.qos_limits.get(name, {}) for name in names]
         forms = ("max_tres", "max_tres_per_user", "max_tres_per_account", "grp_tres")
-        *alone, group = (next((one[form]["node"] for one in every if "node" in one.get(form, {})), t.FAR) for form in forms)
+        *alone, group = (
+            next((one[form]["node"] for one in every if "node" in one.get(form, {})), t.FAR) for form in forms
+        )
         most = min(*alone, group)
         for depth, bounds in enumerate([of_user, *(bounds for _, bounds in self._above(account))]):
             here = bounds.get("grp_tres", {}).get("node", t.FAR) if group == t.FAR else t.FAR
@@ -142,21 +173,33 @@ class Bounded:
                     kept.alone[column] = (n, where)
         hidden |= {("job", column) for column in limits}
 
-    def _associations(self, kept: Kept, hidden: set[tuple[str, int]], account: str, user: str | None, own: Mapping[str, Any]) -> None:
-        """The links to a user's association and those above. Its limit of jobs holds where no QOS has one by user or by account."""
+    def _associations(
+        self, kept: Kept, hidden: set[tuple[str, int]], account: str, user: str | None, own: Mapping[str, Any]
+    ) -> None:
+        """The links to a user's association and those above. Its limit of jobs holds where no QOS has one by user or by
+        account."""
         mine = {
-            column: n for column, n in _numbers(own, "max_{}", self.site).items() if not {("user", column), ("account", column)} & hidden
+            column: n
+            for column, n in _numbers(own, "max_{}", self.site).items()
+            if not {("user", column), ("account", column)} & hidden
         }
         of_user = self.site.accounts.get(account, {}).get("user_limits", {}).get(user, {})
-        chain: list[tuple[tuple[str, ...], Mapping[str, Any], dict[int, int]]] = [(("association", account, user or ""), of_user, mine)]
+        chain: list[tuple[tuple[str, ...], Mapping[str, Any], dict[int, int]]] = [
+            (("association", account, user or ""), of_user, mine)
+        ]
         chain += [(("association", name), bounds, {}) for name, bounds in self._above(account)]
         for key, bounds, more in chain:
-            group = {column: n for column, n in _numbers(bounds, "grp_{}", self.site).items() if ("grp", column) not in hidden}
+            group = {
+                column: n
+                for column, n in _numbers(bounds, "grp_{}", self.site).items()
+                if ("grp", column) not in hidden
+            }
             group |= {column: min(n, group.get(column, n)) for column, n in more.items()}
             self._link(kept, key, group, f"the association of {quoted(key[-1])}")
 
     def _link(self, kept: Kept, key: tuple[str, ...], limits: dict[int, int], where: str) -> None:
-        """A link to a row, also where this class has no limit there: others may have. What a group has at most, no job can have more of."""
+        """A link to a row, also where this class has no limit there: others may have. What a group has at most, no job
+        can have more of."""
         row = self.rows.setdefault(key, len(self.rows))
         kept.links.setdefault(row, {}).update(limits)
         for column, n in limits.items():
@@ -215,10 +258,20 @@ def over(kept: Kept, shape: Ints, limit_s: int) -> str:
     nodes, cores = int(shape[t.MIN_NODES]), int(shape[t.MIN_CORES])
     gpus = nodes * max(int(shape[t.GPUS_NODE]), 0) + int(shape[t.TASKS]) * max(int(shape[t.GPUS_TASK]), 0)
     memory = max(int(shape[t.MEMORY_CORE]), 0) * cores or max(int(shape[t.MEMORY_NODE]), 0) * nodes
-    wanted = {t.USED_JOBS: 1, t.USED_SUBMITTED: 1, t.USED_NODES: nodes, t.USED_CPUS: cores, t.USED_MEMORY: memory, t.USED_GPUS: gpus}
+    wanted = {
+        t.USED_JOBS: 1,
+        t.USED_SUBMITTED: 1,
+        t.USED_NODES: nodes,
+        t.USED_CPUS: cores,
+        t.USED_MEMORY: memory,
+        t.USED_GPUS: gpus,
+    }
     if shape[t.GPU_KIND] >= 0:
         wanted[t.USED_KINDS + int(shape[t.GPU_KIND])] = gpus
     for column, (most, where) in kept.alone.items():
         if wanted.get(column, 0) > most:
-            return f"{where} allows {most} {SAID.get(column, 'GPUs of a kind' if column > t.USED_GPUS else 'jobs')}, not {wanted[column]}"
+            return (
+                f"{where} allows {most} {SAID.get(column, 'GPUs of a kind' if column > t.USED_GPUS else 'jobs')}, "
+                f"not {wanted[column]}"
+            )
     return ""

@@ -34,25 +34,36 @@ class Ensemble:
         return [float(one) for one in self.phases["mean_wait_s"]]
 
     def starts(self) -> pl.DataFrame:
-        """job_id, and over the draws the least, mean and greatest start_s: how far each start is decided by more than chance."""
+        """job_id, and over the draws the least, mean and greatest start_s: how far each start is decided by more than
+        chance."""
         table = pl.concat([one.jobs.select("job_id", "start_s") for one in self.results])
         start = pl.col("start_s")
-        return table.group_by("job_id", maintain_order=True).agg(least_s=start.min(), mean_s=start.mean(), greatest_s=start.max())
+        return table.group_by("job_id", maintain_order=True).agg(
+            least_s=start.min(), mean_s=start.mean(), greatest_s=start.max()
+        )
 
 
 def ensemble(
-    workload: Workload, platform: Platform, scheduler: str | Settings = "slurm", *, draws: int = 20, seed: int = 0, **options: Any
+    workload: Workload,
+    platform: Platform,
+    scheduler: str | Settings = "slurm",
+    *,
+    draws: int = 20,
+    seed: int = 0,
+    **options: Any,
 ) -> Ensemble:
-    """Replay a workload `draws` times under phases drawn anew: the second in which slurmctld started (within a minute before the clock's
-    zero), the distance to its event passes (within 1 s), and how late its sleeps are (up to 2 and 3 ms). EscalaError for draws < 1, and as
-    `simulate`."""
+    """Replay a workload `draws` times under phases drawn anew: the second in which slurmctld started (within a minute
+    before the clock's zero), the distance to its event passes (within 1 s), and how late its sleeps are (up to 2 and 3
+    ms). EscalaError for draws < 1, and as `simulate`."""
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
         raise EscalaError(f"ensemble: draws={draws!r}: give a whole number of at least 1")
     site = site_of(platform)
     base = scheduler if isinstance(scheduler, Settings) else changed(settings_of(site), scheduler)
     results, rows = [], []
     for started, tick, drift, every in _phases(draws, seed):
-        settings = replace(base, started_s=started, tick_s=tick, drift_s=drift, tick_every_s=every, phase_s=None, passes_s=())
+        settings = replace(
+            base, started_s=started, tick_s=tick, drift_s=drift, tick_every_s=every, phase_s=None, passes_s=()
+        )
         if base.version >= WHOLE_SECONDS:
             settings = replace(settings, tick_s=None, tick_every_s=None)
         result = run_slurm(workload, site, settings, with_options(Options(), **options))

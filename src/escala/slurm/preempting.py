@@ -35,19 +35,26 @@ class Rules:
             self._check()
 
     def _check(self) -> None:
-        """EscalaError for a QOS that preempts one that is not there, and for two that preempt each other by way of others."""
+        """EscalaError for a QOS that preempts one that is not there, and for two that preempt each other by way of
+        others."""
         known = {**self.site.qos, **self.site.qos_limits}
         below = {name: self.qos(name).get(PREEMPT, ()) for name in known}
         for name, others in below.items():
             for other in others:
                 if other not in known:
-                    raise EscalaError(f"qos {quoted(name)} preempts {quoted(other)}, which is not under [qos]: add it, or leave it out")
+                    raise EscalaError(
+                        f"qos {quoted(name)} preempts {quoted(other)}, which is not under [qos]: add it, or leave it "
+                        "out"
+                    )
         for name in below:
             seen, ahead = set[str](), list(below[name])
             while ahead:
                 other = ahead.pop()
                 if other == name:
-                    raise EscalaError(f"qos {quoted(name)} preempts itself, alone or by way of others: break the circle (Slurm refuses it)")
+                    raise EscalaError(
+                        f"qos {quoted(name)} preempts itself, alone or by way of others: break the circle (Slurm "
+                        "refuses it)"
+                    )
                 if other not in seen:
                     seen.add(other)
                     ahead += below[other]
@@ -92,7 +99,9 @@ class Rules:
         names = [own, one[1]] if own is not None else [one[1]]
         if "OverPartQOS" in self.qos(one[1]).get("flags", ()):
             names.reverse()
-        return int(next((self.qos(name)[EXEMPT] for name in names if EXEMPT in self.qos(name)), self.settings.exempt_time))
+        return int(
+            next((self.qos(name)[EXEMPT] for name in names if EXEMPT in self.qos(name)), self.settings.exempt_time)
+        )
 
     def first(self, one: Class) -> int:
         """Those of the lowest lose their nodes first."""
@@ -105,7 +114,11 @@ def preempting_of(site: Site, settings: Settings, part: Ints, qos: list[str | No
     of_record = np.zeros(0, np.int64)
     if settings.preempts:
         of_record = np.array(
-            [classes.setdefault((k, name or USUAL_QOS), len(classes)) for k, name in zip(part.tolist(), qos, strict=True)], np.int64
+            [
+                classes.setdefault((k, name or USUAL_QOS), len(classes))
+                for k, name in zip(part.tolist(), qos, strict=True)
+            ],
+            np.int64,
         )
     rules = Rules(site, settings)
     listed = list(classes)

@@ -35,26 +35,33 @@ HEEDED = ("oversized", "seed", "record")
 
 
 def run_slurm(
-    workload: Workload, platform: Platform, scheduler: str | Settings, options: Options, progress: Callable[[float], None] | None = None
+    workload: Workload,
+    platform: Platform,
+    scheduler: str | Settings,
+    options: Options,
+    progress: Callable[[float], None] | None = None,
 ) -> Result:
     """Replay a workload by Slurm's rules on a site, or on a plain platform as one partition.
 
-    scheduler: "slurm", "slurm:KEY=VALUE...", or `Settings`. EscalaError for options that mean nothing here, for jobs that can never run
-    (or REJECTED rows, with oversized="drop"), and for unknown keys.
+    scheduler: "slurm", "slurm:KEY=VALUE...", or `Settings`. EscalaError for options that mean nothing here, for jobs
+    that can never run (or REJECTED rows, with oversized="drop"), and for unknown keys.
     """
     refuse_options(options)
     site = site_of(platform)
     settings = scheduler if isinstance(scheduler, Settings) else changed(settings_of(site), scheduler)
     if workload.needs_speed():
-        raise EscalaError(f"workload {workload.name!r} gives work in flop: read it with a speed, or name the platform's")
+        raise EscalaError(
+            f"workload {workload.name!r} gives work in flop: read it with a speed, or name the platform's"
+        )
     began = time.perf_counter()
     asked = Asking(workload, site, settings).asked()
     if asked.refused and options.oversized == "error":
         j, why = next(iter(asked.refused.items()))
         more = f" (and {len(asked.refused) - 1} more jobs)" if len(asked.refused) > 1 else ""
         raise EscalaError(
-            f"job {quoted(workload.jobs['job_id'][j])} of workload {workload.name!r} can never run on site {quoted(site.name)}: {why}"
-            f"{more}: mend the job or the site, or drop such jobs with oversized='drop' (--oversized drop)"
+            f"job {quoted(workload.jobs['job_id'][j])} of workload {workload.name!r} can never run on site "
+            f"{quoted(site.name)}: {why}{more}: mend the job or the site, or drop such jobs with oversized='drop' "
+            "(--oversized drop)"
         )
     run = play(workload, site, settings, asked, progress)
     about = {
@@ -69,7 +76,9 @@ def run_slurm(
     return _result(run, workload, site, asked, options, about)
 
 
-def play(workload: Workload, site: Site, settings: Settings, asked: Asked, progress: Callable[[float], None] | None = None) -> t.World:
+def play(
+    workload: Workload, site: Site, settings: Settings, asked: Asked, progress: Callable[[float], None] | None = None
+) -> t.World:
     """The tables of a finished replay: starts, ends, and what each job held where."""
     run = arrays_of(workload, site, settings, asked)
     _drive(run, workload, asked, progress)
@@ -81,19 +90,23 @@ def refuse_options(options: Options) -> None:
     usual = Options()
     for name in Options.__dataclass_fields__:
         if name not in HEEDED and getattr(options, name) != getattr(usual, name):
-            raise EscalaError(f"option {name} means nothing to scheduler slurm: its settings come from the site, or as slurm:KEY=VALUE")
+            raise EscalaError(
+                f"option {name} means nothing to scheduler slurm: its settings come from the site, or as "
+                "slurm:KEY=VALUE"
+            )
 
 
 def _drive(run: t.World, workload: Workload, asked: Asked, progress: Callable[[float], None] | None) -> None:
-    """Until all has ended, a hundredth of the log at a time; jobs that wait for ever are an error, but for those that a limit may hold, or
-    whose reservation is over."""
+    """Until all has ended, a hundredth of the log at a time; jobs that wait for ever are an error, but for those that a
+    limit may hold, or whose reservation is over."""
     last = float(run.jobs.submit[-1]) if len(run.jobs.submit) else 0.0
     for step in range(1, 101):
         found = drive(run, int(last * step / 100) if step < 100 else t.FAR)
         if found == ENDLESS:
             raise EscalaError(
-                f"scheduler slurm: job {quoted(workload.jobs['job_id'][int(run.jobs.again.argmax())])} has lost its nodes more than "
-                f"{MOST_AGAIN:,} times, to other jobs or outages, and gets no further: requeue_delay, or preempt_mode cancel, ends it"
+                f"scheduler slurm: job {quoted(workload.jobs['job_id'][int(run.jobs.again.argmax())])} has lost its "
+                f"nodes more than {MOST_AGAIN:,} times, to other jobs or outages, and gets no further: requeue_delay, "
+                "or preempt_mode cancel, ends it"
             )
         if found == DONE:
             break
@@ -102,8 +115,8 @@ def _drive(run: t.World, workload: Workload, asked: Asked, progress: Callable[[f
     waiting = np.flatnonzero((run.jobs.state == t.WAITING) & (run.jobs.inside == t.NONE))
     if len(waiting) and not asked.bounded.any:
         raise EscalaError(
-            f"scheduler slurm: job {quoted(workload.jobs['job_id'][int(waiting[0])])} waits and nothing more will happen "
-            f"({len(waiting)} such jobs): does it fit within bf_window and the partition's limits?"
+            f"scheduler slurm: job {quoted(workload.jobs['job_id'][int(waiting[0])])} waits and nothing more will "
+            f"happen ({len(waiting)} such jobs): does it fit within bf_window and the partition's limits?"
         )
     if progress is not None:
         progress(1.0)
@@ -113,7 +126,11 @@ def chunks_of_run(run: t.World, rows: Ints) -> Ints:
     """int64 [4, chunks]: place in `rows`, low node, high node, CPUs on each; neighbours with equal CPUs are one."""
     lengths = run.jobs.last[rows] - run.jobs.first[rows]
     row = np.repeat(np.arange(len(rows)), lengths)
-    at = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + np.repeat(run.jobs.first[rows], lengths)
+    at = (
+        np.arange(len(row))
+        - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        + np.repeat(run.jobs.first[rows], lengths)
+    )
     node, cpus = run.allocated.node[at], run.allocated.cpus[at]
     if not len(row):
         return np.zeros((4, 0), np.int64)
@@ -124,14 +141,26 @@ def chunks_of_run(run: t.World, rows: Ints) -> Ints:
     return np.stack([row[first], node[first], node[last], cpus[first]])
 
 
-def _result(run: t.World, workload: Workload, site: Site, asked: Asked, options: Options, about: dict[str, Any]) -> Result:
+def _result(
+    run: t.World, workload: Workload, site: Site, asked: Asked, options: Options, about: dict[str, Any]
+) -> Result:
     jobs = workload.jobs
     rows = np.flatnonzero(run.jobs.state == t.ENDED)
     chunks = chunks_of_run(run, rows)
     start, finish = run.jobs.start[rows], run.jobs.finish[rows]
     first = int(arrivals_us(jobs).min()) if len(jobs) else 0
     window = (first, int(finish.max(initial=first)))
-    past = NodeHistory(site, jobs["job_id"], rows, window, chunks, start, finish - start, jobs["load"].to_numpy()[rows], np.zeros(0, LOG))
+    past = NodeHistory(
+        site,
+        jobs["job_id"],
+        rows,
+        window,
+        chunks,
+        start,
+        finish - start,
+        jobs["load"].to_numpy()[rows],
+        np.zeros(0, LOG),
+    )
     manifest = {
         "format": FORMAT,
         "escala": version("escala"),
@@ -173,7 +202,8 @@ def _job_table(run: t.World, workload: Workload, asked: Asked, rows: Ints, chunk
     state = STATES[run.jobs.state].to_numpy().copy()
     state[ended & asked.killed] = "KILLED"
     state[ended & (run.jobs.again < 0)] = "KILLED"
-    state[ended & (run.jobs.inside != t.NONE) & (run.jobs.finish - run.jobs.start != run.jobs.run)] = "KILLED"  # its reservation has ended
+    # its reservation has ended
+    state[ended & (run.jobs.inside != t.NONE) & (run.jobs.finish - run.jobs.start != run.jobs.run)] = "KILLED"
     run_s = np.where(ended, run.jobs.finish - run.jobs.start, run.jobs.run) / t.SECOND
 
     def seconds(us: Ints) -> pl.Series:

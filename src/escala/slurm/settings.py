@@ -23,9 +23,9 @@ BY_PARTITION, BY_QOS = "partition_prio", "qos"
 KINDS = {BY_PARTITION: preempt.BY_TIER, BY_QOS: preempt.BY_QOS}
 RESETS = {"DAILY": 86400, "WEEKLY": WEEK_S}
 STARTED_S, TICK_S, EVERY_S = -2.8, 0.45, 1.0014
-"""Of all moments between 0 and 1 s, one at which most recorded runs come out as real daemons ran them; see docs/how-to/site.md."""
+"""Of all moments within 1 s one at which most recorded runs come out as real daemons ran them; docs/how-to/site.md."""
 AHEAD_S, PACE_S = -0.007, 1.0021
-"""Where its passes are known: both threads of a slurmctld of 22.05 begin with it, and its event passes come so far apart."""
+"""Where its passes are known: both threads of a slurmctld of 22.05 begin with it; how far apart its event passes."""
 WHOLE_SECONDS = (24, 11)
 """From this version on event passes come at whole seconds of unix time."""
 
@@ -34,16 +34,17 @@ WHOLE_SECONDS = (24, 11)
 class Settings(Rules):
     """Slurm's settings, under the names of slurm.conf where they have one. Times in s.
 
-    over_reservation: minutes (ResvOverRun), -1: without end. weight_tres: (TRES, weight) of PriorityWeightTRES. max_tres:
-    PriorityFlags=MAX_TRES, a job is billed by its dearest resource.
-    started_s: when slurmctld started, on the clock of the workload: steps of priorities, full event passes and kills beat from there.
-    tick_s: a moment of its event passes, which come once in each tick_every_s; None: TICK_S after the start, at whole seconds of unix time
-    from 24.11 on, and else, where `passes_s` are known, beside them. phase_s: when backfill first looks, None: bf_interval after the start.
-    passes_s: recorded moments of backfill passes, in place of its clock; without started_s and tick_s it started bf_interval before.
-    drift_s: by how much each sleep is late. bf_test_s: how long backfill takes for each job that it tests, 0: a pass takes no time. With it
-    bf_max_time (s, 0: bf_interval), bf_yield_interval and bf_yield_sleep (us) and bf_continue count. version: of Slurm, such as (24, 11);
-    empty: not known.
-    """
+    over_reservation: minutes (ResvOverRun), -1: without end. weight_tres: (TRES, weight) of PriorityWeightTRES.
+    max_tres: PriorityFlags=MAX_TRES, a job is billed by its dearest resource.
+    started_s: when slurmctld started, on the clock of the workload: steps of priorities, full event passes and kills
+    beat from there.
+    tick_s: a moment of its event passes, which come once in each tick_every_s; None: TICK_S after the start, at whole
+    seconds of unix time from 24.11 on, and else, where `passes_s` are known, beside them. phase_s: when backfill first
+    looks, None: bf_interval after the start.
+    passes_s: recorded moments of backfill passes, in place of its clock; without started_s and tick_s it started
+    bf_interval before. drift_s: by how much each sleep is late. bf_test_s: how long backfill takes for each job that it
+    tests, 0: a pass takes no time. With it bf_max_time (s, 0: bf_interval), bf_yield_interval and bf_yield_sleep (us)
+    and bf_continue count. version: of Slurm, such as (24, 11); empty: not known."""
 
     bf_interval: int = 30
     bf_window: int = 1440 * 60
@@ -131,7 +132,8 @@ class Settings(Rules):
         return KINDS.get(self.preempt, 0) if self.preempt_mode != "off" else 0
 
     def phases(self, epoch_s: float) -> tuple[float, float, float]:
-        """(when slurmctld started, a moment of its event passes, how far apart they are), s. epoch_s: unix second of the clock's zero."""
+        """(when slurmctld started, a moment of its event passes, how far apart they are), s. epoch_s: unix second of
+        the clock's zero."""
         beside = bool(self.passes_s) and self.tick_s is None
         started = self.started_s
         if started is None:
@@ -142,7 +144,11 @@ class Settings(Rules):
             usual, every = self.passes_s[0] + AHEAD_S, PACE_S
         else:
             usual, every = started + TICK_S, EVERY_S
-        return started, usual if self.tick_s is None else self.tick_s, every if self.tick_every_s is None else self.tick_every_s
+        return (
+            started,
+            usual if self.tick_s is None else self.tick_s,
+            every if self.tick_every_s is None else self.tick_every_s,
+        )
 
 
 PARAMETERS = (
@@ -215,8 +221,14 @@ def settings_of(site: Site) -> Settings:
     """What the site's settings say; what has no model is in `unread`. EscalaError for a number that is none."""
     told = site.settings
     where = f"site {quoted(site.name)}"
-    found: dict[str, Any] = {name: _whole(told[key], f"{where}, {key}", LEAST.get(key, 0)) for key, name in NAMES.items() if key in told}
-    unread = [f"{key}={told[key]}" for key, plain in NOT_MODELLED.items() if key in told and told[key].lower() not in (plain, "(null)")]
+    found: dict[str, Any] = {
+        name: _whole(told[key], f"{where}, {key}", LEAST.get(key, 0)) for key, name in NAMES.items() if key in told
+    }
+    unread = [
+        f"{key}={told[key]}"
+        for key, plain in NOT_MODELLED.items()
+        if key in told and told[key].lower() not in (plain, "(null)")
+    ]
     found |= _parameters(told.get("schedulerparameters", ""), where, unread)
     over = told.get("resvoverrun", "0").lower().removesuffix("min").strip()
     found["over_reservation"] = -1 if over in ("unlimited", "infinite") else _whole(over, f"{where}, resvoverrun")
@@ -225,7 +237,9 @@ def settings_of(site: Site) -> Settings:
     takes = told.get("selecttypeparameters", "").lower()
     found["whole_nodes"] = select.endswith("linear")
     found["memory"] = "memory" in takes
-    found["by_core"] = ("core" in takes.replace("cr_core_default", "") or "socket" in takes or not takes) and not found["whole_nodes"]
+    found["by_core"] = ("core" in takes.replace("cr_core_default", "") or "socket" in takes or not takes) and not found[
+        "whole_nodes"
+    ]
     found["least_loaded"] = "lln" in takes
     found |= _priorities(told, where)
     found |= _resources(site, where, unread)
@@ -238,7 +252,10 @@ def settings_of(site: Site) -> Settings:
         any(set(one) - NO_LIMIT for one in site.qos_limits.values())
         or any("limits" in one or "user_limits" in one for one in site.accounts.values())
     ):
-        unread.append(f"limits of QOS and accounts: AccountingStorageEnforce={enforced} has no limits in it, so that Slurm lets them be")
+        unread.append(
+            f"limits of QOS and accounts: AccountingStorageEnforce={enforced} has no limits in it, so that Slurm lets "
+            "them be"
+        )
     return Settings(**found, unread=tuple(unread))
 
 
@@ -293,7 +310,8 @@ def _usage(told: Mapping[str, str], where: str, unread: list[str]) -> dict[str, 
 
 
 def _preemption(told: Mapping[str, str], where: str, unread: list[str]) -> dict[str, Any]:
-    """The part of preemption; its parameters stood in SchedulerParameters in older versions, with preempt_ before them."""
+    """The part of preemption; its parameters stood in SchedulerParameters in older versions, with preempt_ before
+    them."""
     kind = told.get("preempttype", "preempt/none").lower().removeprefix("preempt/")
     found: dict[str, Any] = {"job_requeue": told.get("jobrequeue", "1").strip() != "0"}
     if kind not in (BY_PARTITION, BY_QOS):
@@ -328,7 +346,12 @@ def _parameters(text: str, where: str, unread: list[str]) -> dict[str, Any]:
             found[key] = 60 * _whole(value, f"{where}, {key}", 1)
         elif key in FLAGS:
             found[key] = True
-        elif one and key not in HARMLESS and key.removeprefix("preempt_") not in (*PREEMPT_FLAGS, *PREEMPT_NUMBERS) and one != "(null)":
+        elif (
+            one
+            and key not in HARMLESS
+            and key.removeprefix("preempt_") not in (*PREEMPT_FLAGS, *PREEMPT_NUMBERS)
+            and one != "(null)"
+        ):
             unread.append(f"SchedulerParameters {one}")
     return found
 

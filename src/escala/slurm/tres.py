@@ -1,4 +1,5 @@
-"""Weighted resources: how they raise a job's priority (PriorityWeightTRES), and what use is billed by (TRESBillingWeights)."""
+"""Weighted resources: how they raise a job's priority (PriorityWeightTRES), and what use is billed by
+(TRESBillingWeights)."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ Floats = NDArray[np.float64]
 
 
 def priority_of_resources(site: Site, settings: Settings, shape: Ints, part: Ints) -> Floats:
-    """What PriorityWeightTRES adds to each record: the weight times the share of its partition's resource that the job asks for
-    (https://slurm.schedmd.com/priority_multifactor.html, TRES factors)."""
+    """What PriorityWeightTRES adds to each record: the weight times the share of its partition's resource that the job
+    asks for (https://slurm.schedmd.com/priority_multifactor.html, TRES factors)."""
     added = np.zeros(len(shape))
     for name, weight in settings.weight_tres:
         totals = np.array([_total(site, one, name) for one in site.partitions], float)[part]
@@ -37,7 +38,9 @@ def _asked(site: Site, shape: Ints, name: str) -> Floats:
         return shape[:, t.MIN_NODES].astype(float)
     if name == "mem":
         of_nodes = np.maximum(shape[:, t.MEMORY_NODE], 0) * shape[:, t.MIN_NODES]
-        return np.where(shape[:, t.MEMORY_CORE] > 0, shape[:, t.MEMORY_CORE] * shape[:, t.MIN_CORES], of_nodes).astype(float)
+        return np.where(shape[:, t.MEMORY_CORE] > 0, shape[:, t.MEMORY_CORE] * shape[:, t.MIN_CORES], of_nodes).astype(
+            float
+        )
     by_node = np.maximum(shape[:, t.GPUS_NODE], 0) * shape[:, t.MIN_NODES]
     gpus = np.maximum(by_node, np.maximum(shape[:, t.GPUS_TASK], 0) * shape[:, t.TASKS])
     kind = name.partition(":")[2]

@@ -26,9 +26,10 @@ def rerun(
 ) -> Streamed:
     """Stream again what a streamed run's manifest says: the same figures and, in `out`, the same tables, byte by byte.
 
-    run: a `Streamed`, or the folder of a saved one. path: the log, which is read as it was read then, and must hold the same jobs; by
-    default where it was, or, for a saved run, the file of its name in the current folder. out, force, progress: as for `stream`.
-    EscalaError for a log that is gone or holds other jobs now, other files of policies, and a run that was not streamed.
+    run: a `Streamed`, or the folder of a saved one. path: the log, which is read as it was read then, and must hold the
+    same jobs; by default where it was, or, for a saved run, the file of its name in the current folder. out, force,
+    progress: as for `stream`. EscalaError for a log that is gone or holds other jobs now, other files of policies, and
+    a run that was not streamed.
     """
     about = run.manifest if hasattr(run, "manifest") else read_manifest(Path(run))
     if "streamed" not in about:

@@ -1,4 +1,5 @@
-"""What a replay carries from one window of jobs to the next: the jobs that live, what they hold, the nodes, and what has been counted."""
+"""What a replay carries from one window of jobs to the next: the jobs that live, what they hold, the nodes, and what
+has been counted."""
 
 from __future__ import annotations
 
@@ -12,7 +13,17 @@ from escala.kernel.resume import resume
 from escala.simulation import Simulation
 from escala.standing import standing
 
-COUNTED = ("switch_offs", "switch_ons", "offs_then", "ons_then", "switched_us", "last_finish", "changed", "overdue", "next_off_us")
+COUNTED = (
+    "switch_offs",
+    "switch_ons",
+    "offs_then",
+    "ons_then",
+    "switched_us",
+    "last_finish",
+    "changed",
+    "overdue",
+    "next_off_us",
+)
 """Scalars that go on from window to window."""
 MEASURED = ("node_us", "carry", "load_s", "rate")
 """Of the ledger."""
@@ -22,8 +33,9 @@ MEASURED = ("node_us", "carry", "load_s", "rate")
 class Carried:
     """The state in which a window ended; times in us.
 
-    table: rows of the log in front of the next window's: the log's first job, by which measuring begins, and those that live. jobs: JOBS of
-    these, truth: JOB of all of `table`. nodes: NODES; placed: PLACED, by place in `jobs`; counts, ledger: what has been measured.
+    table: rows of the log in front of the next window's: the log's first job, by which measuring begins, and those that
+    live. jobs: JOBS of these, truth: JOB of all of `table`. nodes: NODES; placed: PLACED, by place in `jobs`; counts,
+    ledger: what has been measured.
     """
 
     now_us: int
@@ -51,7 +63,9 @@ def state_of(simulation: Simulation) -> Carried:
         now.jobs[name] = w.job[0, now.rows][name]
     table = simulation.workloads[0].jobs[simulation.admitted[0].rows[rows]]
     counts = {name: int(s[name]) for name in COUNTED}
-    return Carried(int(s["now"]), table, now.jobs, w.job[0, rows].copy(), now.nodes, now.placed, counts, w.ledger[0].copy())
+    return Carried(
+        int(s["now"]), table, now.jobs, w.job[0, rows].copy(), now.nodes, now.placed, counts, w.ledger[0].copy()
+    )
 
 
 def go_on(simulation: Simulation, carried: Carried) -> None:

@@ -14,8 +14,9 @@ USUAL = {"load": 1.0, "single_node": False, "limited": True}
 
 
 class JobsDigest:
-    """SHA-256 of what a replay in pieces sees of the jobs: the columns `SEEN`, and of those of `USUAL` and of demands the other values,
-    with the numbers of their jobs. It is not `Workload.digest`, which takes one column behind the other."""
+    """SHA-256 of what a replay in pieces sees of the jobs: the columns `SEEN`, and of those of `USUAL` and of demands
+    the other values, with the numbers of their jobs. It is not `Workload.digest`, which takes one column behind the
+    other."""
 
     def __init__(self) -> None:
         self._columns: dict[str, Any] = {name: hashlib.sha256() for name in SEEN}
@@ -30,7 +31,9 @@ class JobsDigest:
                 continue
             others = (jobs[name] != USUAL.get(name, 0)).arg_true()
             if len(others):
-                rows = np.column_stack((others.to_numpy() + float(self._jobs), jobs[name].gather(others).cast(pl.Float64).to_numpy()))
+                rows = np.column_stack(
+                    (others.to_numpy() + float(self._jobs), jobs[name].gather(others).cast(pl.Float64).to_numpy())
+                )
                 self._columns.setdefault(name, hashlib.sha256()).update(rows.data)
         self._jobs += jobs.height
 

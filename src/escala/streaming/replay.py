@@ -44,9 +44,10 @@ ENDED = ("COMPLETED", "KILLED")
 
 @dataclass(frozen=True)
 class Streamed:
-    """A replay of a log in pieces. summary: its metrics by name; totals: state, seconds, joules, transitions over all nodes; manifest: what
-    was run; recorded: the log's own mean wait beside the replay's (jobs, of, mean_recorded_s, mean_replayed_s, resembles), None where it
-    tells none; first_cleaned: rule of cleaning -> the first job touched; pieces: how many there were; most: jobs in memory at once."""
+    """A replay of a log in pieces. summary: its metrics by name; totals: state, seconds, joules, transitions over all
+    nodes; manifest: what was run; recorded: the log's own mean wait beside the replay's (jobs, of, mean_recorded_s,
+    mean_replayed_s, resembles), None where it tells none; first_cleaned: rule of cleaning -> the first job touched;
+    pieces: how many there were; most: jobs in memory at once."""
 
     summary: dict[str, float | int]
     totals: pl.DataFrame
@@ -72,11 +73,12 @@ def stream(
 ) -> Streamed:
     """Replay a log that need not fit into memory; every job starts when `simulate` would start it, on the same nodes.
 
-    path: SWF, sacct text or JSON, PBS accounting, CSV (these also gzipped) or Parquet. platform, scheduler, shutdown: as for `simulate`, by
-    name: strict, greedy and EASY schedulers in a fixed order or by wfp3, unicep or xfactor; never and timeout:SECONDS[+SPARE]. out: folder
-    for what `simulate` would save there, but for the tables by node; rows stand in the order in which windows end. jobs: how many are read
-    at a time. progress: called with the jobs that have ended. sha256: of the jobs, as the manifest of an earlier run has it; others are
-    refused. options: head, plan_margin_s, oversized, start_off; and of `read_workload` those of `workload.pieces.OPTIONS` (columns, cores,
+    path: SWF, sacct text or JSON, PBS accounting, CSV (these also gzipped) or Parquet. platform, scheduler, shutdown:
+    as for `simulate`, by name: strict, greedy and EASY schedulers in a fixed order or by wfp3, unicep or xfactor; never
+    and timeout:SECONDS[+SPARE]. out: folder for what `simulate` would save there, but for the tables by node; rows
+    stand in the order in which windows end. jobs: how many are read at a time. progress: called with the jobs that have
+    ended. sha256: of the jobs, as the manifest of an earlier run has it; others are refused. options: head,
+    plan_margin_s, oversized, start_off; and of `read_workload` those of `workload.pieces.OPTIONS` (columns, cores,
     since, ...). A log in another order is sorted by way of the disk. EscalaError for anything else.
     """
     machine = platform if isinstance(platform, Platform) else read_platform(platform)
@@ -90,10 +92,15 @@ def stream(
     check_power(machine, [shutdown], told.start_off)
     named = SCHEDULERS.get(scheduler) if isinstance(scheduler, str) else None
     if not (isinstance(scheduler, str) and isinstance(shutdown, str)) or (named is not None and named.random):
-        raise EscalaError(f"stream: {scheduler!r}: give a scheduler and a shutdown policy by name; random orders need the whole log")
+        raise EscalaError(
+            f"stream: {scheduler!r}: give a scheduler and a shutdown policy by name; random orders need the whole log"
+        )
 
     def replay(on_disk: bool) -> Streamed:
-        log, window = Pieces(path, jobs, on_disk=on_disk, scratch=folder, **reading), _Window(machine, scheduler, shutdown, told)
+        log, window = (
+            Pieces(path, jobs, on_disk=on_disk, scratch=folder, **reading),
+            _Window(machine, scheduler, shutdown, told),
+        )
         with tempfile.TemporaryDirectory(prefix="parts-", dir=folder) as parts:
             for piece, following in _with_next(log):
                 ended = window.take(piece, following)
@@ -101,7 +108,9 @@ def stream(
                 if progress is not None:
                     progress(window.ended)
             if sha256 is not None and window.digest.hexdigest() != sha256:
-                raise EscalaError(f"{path}: does not hold the jobs of that run (manifest: sha256): give the log that was streamed")
+                raise EscalaError(
+                    f"{path}: does not hold the jobs of that run (manifest: sha256): give the log that was streamed"
+                )
             return _finish(window, log, folder, Path(parts))
 
     with _folder(out, force) as folder:
@@ -146,7 +155,8 @@ class _Window:
         self.totals = pl.DataFrame()
 
     def take(self, piece: Workload, following_s: float | None) -> pl.DataFrame:
-        """Replay on with the jobs of a piece, until just before the next one comes; the rows of the jobs that have ended since."""
+        """Replay on with the jobs of a piece, until just before the next one comes; the rows of the jobs that have
+        ended since."""
         carried, ahead = self.carried, 0
         refuse_late(piece, "a log in pieces is replayed by submissions")
         self._note(piece)
@@ -161,7 +171,9 @@ class _Window:
         before = None if following_s is None else following_s - 1.0 / SECOND
         stop = simulation.advance(0, before)
         if following_s is None and stop != codes.DONE:
-            raise EscalaError(f"stream: jobs wait and nothing will ever happen again under {self.scheduler} + {self.shutdown}")
+            raise EscalaError(
+                f"stream: jobs wait and nothing will ever happen again under {self.scheduler} + {self.shutdown}"
+            )
         if len(simulation.admitted[0].rows):  # else every job so far is too large for the machine
             self.carried = state_of(simulation)
         self.most = max(self.most, len(piece))
@@ -199,18 +211,22 @@ def check_plan(plan: Plan, scheduler: str, shutdown: str) -> None:
     fine = plan.queueing in QUEUEINGS and plan.ordering in ORDERS and plan.passing in ORDERS
     if not fine or plan.estimate is not None or plan.order_estimate is not None:
         raise EscalaError(
-            f"stream: {scheduler} looks at more than the jobs in a window: use fcfs, easy, saf, easy:queue=SCORE:guard=TIME, ..."
+            f"stream: {scheduler} looks at more than the jobs in a window: use fcfs, easy, saf, "
+            "easy:queue=SCORE:guard=TIME, ..."
         )
     if plan.shutdown not in SHUTDOWNS:
         raise EscalaError(f"stream: {shutdown} looks at more than the jobs in a window: use never or timeout:SECONDS")
 
 
 def _together(tables: Sequence[Path], without: Sequence[str]) -> pl.LazyFrame:
-    """The tables as one, without these columns. Of limits not every table tells: where one does not, its jobs have them."""
+    """The tables as one, without these columns. Of limits not every table tells: where one does not, its jobs have
+    them."""
     limited = any("limited" in pl.read_parquet_schema(table) for table in tables)
     parts = [pl.scan_parquet(table).drop(without) for table in tables]
     if limited:
-        parts = [part if "limited" in part.collect_schema() else part.with_columns(limited=pl.lit(True)) for part in parts]
+        parts = [
+            part if "limited" in part.collect_schema() else part.with_columns(limited=pl.lit(True)) for part in parts
+        ]
     columns = parts[0].collect_schema().names()
     return pl.concat([part.select(columns) for part in parts])
 

@@ -25,8 +25,11 @@ PERCENTILES = {"median": 50.0, "p95": 95.0, "p99": 99.0, "max": 100.0}
 COLUMNS = ("submit_s", "start_s", "finish_s", "runtime_s", "cores", "state")
 
 
-def summary_of(parts: Sequence[Path], totals: pl.DataFrame, machine: Platform, window: dict[str, float]) -> dict[str, float | int]:
-    """The metrics that `Result.summary` calls so, but for those by node and for the loss of capacity. parts: tables of jobs."""
+def summary_of(
+    parts: Sequence[Path], totals: pl.DataFrame, machine: Platform, window: dict[str, float]
+) -> dict[str, float | int]:
+    """The metrics that `Result.summary` calls so, but for those by node and for the loss of capacity. parts: tables of
+    jobs."""
     tally, work, sums = dict.fromkeys((*FINISHED, "REJECTED"), 0), 0.0, dict.fromkeys(MEASURES, 0.0)
     for part in parts:
         jobs = pl.read_parquet(part, columns=list(COLUMNS))
@@ -37,7 +40,10 @@ def summary_of(parts: Sequence[Path], totals: pl.DataFrame, machine: Platform, w
         for name, measure in MEASURES.items():
             sums[name] += float(ended.select(measure.sum()).item())
     count = sum(tally[state] for state in FINISHED)
-    out: dict[str, float | int] = {"n_jobs": sum(tally.values()), **{f"n_{state.lower()}": n for state, n in tally.items()}}
+    out: dict[str, float | int] = {
+        "n_jobs": sum(tally.values()),
+        **{f"n_{state.lower()}": n for state, n in tally.items()},
+    }
     for name in MEASURES:
         out[f"mean_{name}"] = sums[name] / count if count else float("nan")
         out |= {f"{statistic}_{name}": value for statistic, value in _percentiles(parts, name, count).items()}
@@ -54,7 +60,12 @@ def _percentiles(parts: Sequence[Path], name: str, count: int) -> dict[str, floa
         return dict.fromkeys(PERCENTILES, float("nan"))
     values, at = np.empty(count), 0
     for part in parts:
-        some = pl.scan_parquet(part).filter(pl.col("state").is_in(FINISHED)).select(MEASURES[name].alias(name)).collect()[name]
+        some = (
+            pl.scan_parquet(part)
+            .filter(pl.col("state").is_in(FINISHED))
+            .select(MEASURES[name].alias(name))
+            .collect()[name]
+        )
         values[at : at + len(some)] = some.to_numpy()
         at += len(some)
     found = np.percentile(values, list(PERCENTILES.values()), overwrite_input=True)

@@ -1,8 +1,9 @@
-"""The main job, end to end: what another order of the queue gives on later weeks of a log, and what switching nodes off saves.
+"""The main job, end to end: what another order of the queue gives on later weeks of a log, and what switching nodes off
+saves.
 
-The order is chosen on the log's past, under a promise, and judged on its later weeks (`escala.tune`). Then every scheduler stands with
-every shutdown policy on one picture of energy against wait (`escala.frontier`), the order that was chosen and an agent trained on the
-past's days among them. A platform without watts has no such picture.
+The order is chosen on the log's past, under a promise, and judged on its later weeks (`escala.tune`). Then every
+scheduler stands with every shutdown policy on one picture of energy against wait (`escala.frontier`), the order that
+was chosen and an agent trained on the past's days among them. A platform without watts has no such picture.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ Begin = Callable[[str], Share | None]
 
 @dataclass(frozen=True)
 class Settings:
-    """What the demo does. schedulers: beside the chosen order, what runs today first; shutdowns: likewise. beneath: the scheduler that the
-    agent learns to switch nodes under. train_minutes: 0 trains nothing."""
+    """What the demo does. schedulers: beside the chosen order, what runs today first; shutdowns: likewise. beneath: the
+    scheduler that the agent learns to switch nodes under. train_minutes: 0 trains nothing."""
 
     schedulers: tuple[str, ...] = ("easy", "saf", "sjf-fit")
     shutdowns: tuple[str, ...] = SHUTDOWNS
@@ -76,7 +77,11 @@ def _silent(what: str) -> None:
 
 
 def run(
-    workload: Workload, platform: Platform, settings: Settings | None = None, begin: Begin = _silent, pieces: Pieces | None = None
+    workload: Workload,
+    platform: Platform,
+    settings: Settings | None = None,
+    begin: Begin = _silent,
+    pieces: Pieces | None = None,
 ) -> Findings:
     """Do it all, in `begin`-announced parts. pieces: where finished replays, and the training, go and come from.
 
@@ -85,12 +90,18 @@ def run(
     """
     plan, kept = settings or Settings(), Pieces(None, None) if pieces is None else pieces
     tuned = escala.tune(workload, platform, predictors=["last2"], searches=0, seed=plan.seed, keep=kept, begin=begin)
-    frontier, agent, training = None, None, {"trained": False, "why": f"No energy is given, and nothing was trained: {how(platform)}."}
+    frontier, agent, training = (
+        None,
+        None,
+        {"trained": False, "why": f"No energy is given, and nothing was trained: {how(platform)}."},
+    )
     if platform.has_energy and platform.has_switches:
         past = workload.filter(pl.col("submit_s") < tuned.about["split"]["at_s"])
         agent, training = train(days_of(past), platform, plan, begin, kept.growing("training"))
         schedulers = dict.fromkeys([plan.schedulers[0], tuned.chosen, *plan.schedulers[1:]])
-        learnt = [] if agent is None else [Named(f"{plan.beneath} + {AGENT}", plan.beneath, agent.policy(seed=plan.seed))]
+        learnt = (
+            [] if agent is None else [Named(f"{plan.beneath} + {AGENT}", plan.beneath, agent.policy(seed=plan.seed))]
+        )
         frontier = escala.frontier(
             workload,
             platform,
@@ -98,17 +109,24 @@ def run(
             plan.shutdowns,
             beside=learnt,
             keep=kept,
-            progress=watching(begin, f"replaying {len(schedulers) * len(plan.shutdowns) + len(learnt)} pairs of policies"),
+            progress=watching(
+                begin, f"replaying {len(schedulers) * len(plan.shutdowns) + len(learnt)} pairs of policies"
+            ),
             seed=plan.seed,
         )
     return Findings(workload, platform, plan, escala.describe(workload, platform), tuned, frontier, training, agent)
 
 
-def train(days: list[Workload], platform: Platform, plan: Settings, begin: Begin, out: Path | None = None) -> tuple[Any, dict[str, Any]]:
-    """The trained agent and how it was trained; None and the reason where nothing is. out: where the training is kept, and one that was
-    interrupted lies."""
+def train(
+    days: list[Workload], platform: Platform, plan: Settings, begin: Begin, out: Path | None = None
+) -> tuple[Any, dict[str, Any]]:
+    """The trained agent and how it was trained; None and the reason where nothing is. out: where the training is kept,
+    and one that was interrupted lies."""
     if not days or plan.train_minutes == 0:
-        return None, {"trained": False, "why": "Nothing was trained: " + ("no time." if days else "the past has no day with two jobs.")}
+        return None, {
+            "trained": False,
+            "why": "Nothing was trained: " + ("no time." if days else "the past has no day with two jobs."),
+        }
     try:
         learn = escala.train
     except EscalaError as error:
@@ -118,19 +136,34 @@ def train(days: list[Workload], platform: Platform, plan: Settings, begin: Begin
     if ended(out):
         agent = escala.load_agent(out)
     else:
-        given: dict[str, Any] = {"steps": NO_LIMIT, "minutes": plan.train_minutes, "seed": plan.seed, "window": "drain", "curve": True}
+        given: dict[str, Any] = {
+            "steps": NO_LIMIT,
+            "minutes": plan.train_minutes,
+            "seed": plan.seed,
+            "window": "drain",
+            "curve": True,
+        }
         share = begin(f"training on {len(days)} days")
-        agent = learn(ENVIRONMENT, days, platform, **given, progress=share, out=out, resume=out is not None and (out / FILE).is_file())
+        agent = learn(
+            ENVIRONMENT,
+            days,
+            platform,
+            **given,
+            progress=share,
+            out=out,
+            resume=out is not None and (out / FILE).is_file(),
+        )
     done = agent.manifest
     told = (
-        f"The {AGENT} switches nodes under {plan.beneath}. It was trained by {done['algorithm']} for {done['elapsed_s']:.0f} s on "
-        f"{len(days)} days before the later weeks: {done['steps_done']:,} decisions."
+        f"The {AGENT} switches nodes under {plan.beneath}. It was trained by {done['algorithm']} for "
+        f"{done['elapsed_s']:.0f} s on {len(days)} days before the later weeks: {done['steps_done']:,} decisions."
     )
     return agent, {"trained": True, "how": told, "manifest": done}
 
 
 def write(findings: Findings, folder: Path, **operator: Any) -> Path:
-    """Write the findings into an empty folder: the page, the tuned policy, the agent, and all figures. Returns where the page is.
+    """Write the findings into an empty folder: the page, the tuned policy, the agent, and all figures. Returns where
+    the page is.
     operator: price, carbon and currency, see `report.operator`."""
     tuned = folder / "policy"
     tuned.mkdir()

@@ -27,7 +27,8 @@ MOST_SEARCHES = 100
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked. scores: name behind `queue=` -> its point; how, options: of the replays; told: all of it as plain values."""
+    """What is asked. scores: name behind `queue=` -> its point; how, options: of the replays; told: all of it as plain
+    values."""
 
     objective: str
     promise: Promise
@@ -60,7 +61,10 @@ def asked_of(
     if objective not in OBJECTIVES:
         raise EscalaError(f"unknown objective {quoted(objective)} (--objective): use one of {', '.join(OBJECTIVES)}")
     how, baselines = _options(options, predictors, searches), _baselines(present)
-    promised, wanted = promise_of(promise, [name_of(one) for one in baselines]), {"predictors": list(predictors), "scores": list(scores)}
+    promised, wanted = (
+        promise_of(promise, [name_of(one) for one in baselines]),
+        {"predictors": list(predictors), "scores": list(scores)},
+    )
     told = {"promise": str(promised), "after": str(after), "seed": how.seed, **wanted, "searches": searches, **options}
     return Asked(objective, promised, after, baselines, predictors, given(scores), searches, how, options, told)
 
@@ -78,7 +82,10 @@ def _baselines(present: Any) -> list[Any]:
     if isinstance(present, str) and rollout_of(present, 0) is None:
         scheduler(present)
     if what := known_to(present, "never"):
-        raise EscalaError(f"present={quoted(name_of(present))} (--present): knows {what}, so it cannot be what runs today; name another")
+        raise EscalaError(
+            f"present={quoted(name_of(present))} (--present): knows {what}, so it cannot be what runs today; name "
+            "another"
+        )
     return [*BASELINES, present]
 
 
@@ -91,11 +98,15 @@ def _options(options: Mapping[str, Any], predictors: Sequence[str], searches: in
     if how.until_s is not None or how.start_off:
         raise EscalaError("tune replays whole logs on nodes that are on: leave --stop-at and --start-off out")
     if how.estimate != "walltime" or how.ordered_by != "walltime":
-        raise EscalaError("tune plans and orders by what jobs ask for, as its policy will: leave --estimate and --order-estimate out")
+        raise EscalaError(
+            "tune plans and orders by what jobs ask for, as its policy will: leave --estimate and --order-estimate out"
+        )
     for one in predictors:
         if one == FITTED:
             continue
         check_estimate(one, "predictors")
         if not isinstance(one, str) or one in (WALLTIME, RUNTIME):
-            raise EscalaError(f"predictors: {quoted(one)} (--predictors): name estimates that can be known, such as last2")
+            raise EscalaError(
+                f"predictors: {quoted(one)} (--predictors): name estimates that can be known, such as last2"
+            )
     return how

@@ -6,7 +6,8 @@ from escala.policies.queues import queue
 
 SCORES = ("sjf", "saf", "sqrt-area", "xfactor", "wfp3")
 GUARDS_H = (3, 6, 9, 12, 18, 24, 36, 48, 100, 200)
-"""Who has waited so long stands in front, h. The best guard goes with the log: what is short on one is without effect on another."""
+"""Who has waited so long stands in front, h. The best guard goes with the log: what is short on one is without effect
+on another."""
 PLAIN = ("easy", "easy-sjf", "easy-saf")
 BASELINES = ("easy", "easy-sjf")
 """What a tuned policy is compared with, and what a promise can name."""

@@ -18,7 +18,8 @@ REFERENCE = "easy"
 
 @dataclass(frozen=True)
 class Tried:
-    """A rule on the past. value: the lower, the better, 0: as easy; excess: 0 where the promise is kept; figures: see `measures`."""
+    """A rule on the past. value: the lower, the better, 0: as easy; excess: 0 where the promise is kept; figures: see
+    `measures`."""
 
     name: str
     value: float
@@ -49,8 +50,8 @@ class Ranked:
 
 
 def value(jobs: Jobs, waits: Floats, reference: Floats, figure: str, week: NDArray[np.int64]) -> float:
-    """log(figure / the reference's), half of all jobs together, half of the weeks weighted by sqrt(jobs): many weeks must gain, not one
-    alone. waits, reference: s, [jobs]."""
+    """log(figure / the reference's), half of all jobs together, half of the weeks weighted by sqrt(jobs): many weeks
+    must gain, not one alone. waits, reference: s, [jobs]."""
     whole = log_ratio(figures(jobs, waits)[figure], figures(jobs, reference)[figure], figure)
     own, other = in_weeks(jobs, waits, figure, week), in_weeks(jobs, reference, figure, week)
     counts = np.bincount(week)
@@ -59,12 +60,22 @@ def value(jobs: Jobs, waits: Floats, reference: Floats, figure: str, week: NDArr
 
 
 def tried(
-    jobs: Jobs, waits: Mapping[str, Floats], names: Sequence[str], figure: str, promise: Promise, week: NDArray[np.int64]
+    jobs: Jobs,
+    waits: Mapping[str, Floats],
+    names: Sequence[str],
+    figure: str,
+    promise: Promise,
+    week: NDArray[np.int64],
 ) -> list[Tried]:
     """Every rule judged on the past, in the order of `names`. waits: of these rules, and of what the promise names."""
     found = {name: figures(jobs, waits[name]) for name in waits}
     return [
-        Tried(name, value(jobs, waits[name], waits[REFERENCE], figure, week), promise.excess(found[name], found), found[name])
+        Tried(
+            name,
+            value(jobs, waits[name], waits[REFERENCE], figure, week),
+            promise.excess(found[name], found),
+            found[name],
+        )
         for name in names
     ]
 
@@ -74,23 +85,26 @@ def ranked(rules: Sequence[Sequence[Tried]]) -> list[Ranked]:
     return [Ranked(on) for on in zip(*rules, strict=True)]
 
 
-def best(rules: Sequence[Ranked], promise: Promise, found: Sequence[Mapping[str, Figures]], logs: Sequence[str]) -> Ranked:
-    """The best rule that keeps the promise on every log; EscalaError, with the nearest rule, where none does. found: on each log, of what
-    the promise names; logs: their names."""
+def best(
+    rules: Sequence[Ranked], promise: Promise, found: Sequence[Mapping[str, Figures]], logs: Sequence[str]
+) -> Ranked:
+    """The best rule that keeps the promise on every log; EscalaError, with the nearest rule, where none does. found: on
+    each log, of what the promise names; logs: their names."""
     keeping = [rule for rule in rules if rule.excess == 0.0]
     if keeping:
         return min(keeping, key=lambda rule: rule.value)
     nearest = min(rules, key=lambda rule: (rule.excess, rule.value))
+    placed = {log: f" on {log}" if len(logs) > 1 else "" for log in logs}
     missed = [
-        f"{clause} ({_reached(on.figures[clause.figure], clause.bound(of), clause.figure)}{f' on {log}' if len(logs) > 1 else ''})"
+        f"{clause} ({_reached(on.figures[clause.figure], clause.bound(of), clause.figure)}{placed[log]})"
         for on, of, log in zip(nearest.on, found, logs, strict=True)
         for clause in promise.clauses
         if not clause.kept(on.figures, of)
     ]
     where = "the log's past" if len(logs) == 1 else f"the pasts of all {len(logs)} logs"
     raise EscalaError(
-        f"no rule of {len(rules)} keeps the promise on {where}: the nearest is {nearest.name}, which misses {'; '.join(missed)}: "
-        f"promise less (--promise), or name other schedulers than {' and '.join(BASELINES)}"
+        f"no rule of {len(rules)} keeps the promise on {where}: the nearest is {nearest.name}, which misses "
+        f"{'; '.join(missed)}: promise less (--promise), or name other schedulers than {' and '.join(BASELINES)}"
     )
 
 

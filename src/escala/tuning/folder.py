@@ -29,11 +29,15 @@ from escala.writing import write_json
 VERB = "tune"
 FOUND, RULES = "tuned.json", "rules.csv"
 PAIR_HEAD = "# Chosen by escala frontier. Run it as --scheduler policy:DIR --shutdown policy:DIR.\n"
-HEAD = "# The order of a queue, chosen by escala tune. Run it as --scheduler policy:DIR; formula and guard may be edited.\n"
+HEAD = (
+    "# The order of a queue, chosen by escala tune. Run it as --scheduler policy:DIR; formula and guard may be "
+    "edited.\n"
+)
 
 
 def write(found: Tuned | Several, work: Path) -> None:
-    """Write the files of a tuned policy into a folder that is there: `policy.toml`, `tuned.json`, `rules.csv`, `manifest.json`."""
+    """Write the files of a tuned policy into a folder that is there: `policy.toml`, `tuned.json`, `rules.csv`,
+    `manifest.json`."""
     logs, several = (found.logs, True) if isinstance(found, Several) else ([found], False)
     (work / POLICY_FILE).write_text(_policy(logs, with_models(found.chosen, work), several), encoding="utf-8")
     _write_parts(logs[0], work)
@@ -41,7 +45,9 @@ def write(found: Tuned | Several, work: Path) -> None:
     _rules(logs, several).write_csv(work / RULES)
     about = [one.about["workload"] for one in logs]
     of = {"workloads": about} if several else {"workload": about[0]}
-    write_json(work / "manifest.json", {"kind": "policy", "escala": logs[0].about["escala"], "chosen": found.chosen, **of})
+    write_json(
+        work / "manifest.json", {"kind": "policy", "escala": logs[0].about["escala"], "chosen": found.chosen, **of}
+    )
 
 
 def _rules(logs: Sequence[Tuned], several: bool) -> pl.DataFrame:
@@ -62,14 +68,17 @@ def _write_parts(tuned: Tuned, work: Path) -> None:
     score = scheduler.orders[0]
     for file in FILE.findall(parts_of(scheduler.name)["formula"]):
         assert isinstance(score, Linear)
-        (work / file).write_text(written(score, "The smallest score first. Found by escala tune; weights may be edited."), "utf-8")
+        (work / file).write_text(
+            written(score, "The smallest score first. Found by escala tune; weights may be edited."), "utf-8"
+        )
     if isinstance(model := scheduler.order_estimate, Model):
         (work / FOLDER).mkdir()
         write_model(model, tuned.about["workload"], work / FOLDER)
 
 
 def with_models(name: str, work: Path) -> str:
-    """The name of a scheduler with the models of run times that it tells copied into the policy's folder, which can then be moved."""
+    """The name of a scheduler with the models of run times that it tells copied into the policy's folder, which can
+    then be moved."""
     for number, path in enumerate(dict.fromkeys(FILE.findall(name)), 1):
         if f"={MODEL}{path}" in name and Path(path).is_dir():
             shutil.copytree(path, work / f"model-{number}")
@@ -78,9 +87,13 @@ def with_models(name: str, work: Path) -> str:
 
 
 def _policy(logs: Sequence[Tuned], chosen: str, several: bool) -> str:
-    """The text of `policy.toml`. chosen: the scheduler's name, with paths in the folder; several: logs stand in a list."""
+    """The text of `policy.toml`. chosen: the scheduler's name, with paths in the folder; several: logs stand in a
+    list."""
     first = logs[0].about
-    asked = {"objective": logs[0].objective, **{name: entry for name, entry in first["asked"].items() if entry is not None}}
+    asked = {
+        "objective": logs[0].objective,
+        **{name: entry for name, entry in first["asked"].items() if entry is not None},
+    }
     parts: list[tuple[str, Mapping[str, Any]]] = [
         ("", {"format": FORMAT, **parts_of(chosen), "escala": first["escala"]}),
         ("[asked]", asked),
@@ -92,15 +105,18 @@ def _policy(logs: Sequence[Tuned], chosen: str, several: bool) -> str:
             ("[[log]]" if several else "[log]", {**about["workload"], "platform": about["platform"], **about["split"]}),
             (f"[{of}{later}]", {name: policy[name] for name in FIGURES}),
             (f"[{of}{later}_under_easy]", {name: easy[name] for name in FIGURES}),
-            (f"[{of}ratio_to_easy]", {name: list(each) for name, each in tuned.ratio["easy"].items() if None not in each}),
+            (
+                f"[{of}ratio_to_easy]",
+                {name: list(each) for name, each in tuned.ratio["easy"].items() if None not in each},
+            ),
         ]
     return HEAD + "\n".join(_section(heading, entries) for heading, entries in parts)
 
 
 def write_pair(found: Frontier, margin: float, log: Mapping[str, Any], work: Path) -> str:
-    """Write the cheapest pair of a frontier within a margin as `policy.toml` of a folder that is there: for --scheduler policy:DIR and
-    --shutdown policy:DIR. log: what is told of the log. Returns why nothing was written, "" where it was: an agent, a tuned policy, and
-    what stands in files are not copied, and what runs today needs no folder."""
+    """Write the cheapest pair of a frontier within a margin as `policy.toml` of a folder that is there: for --scheduler
+    policy:DIR and --shutdown policy:DIR. log: what is told of the log. Returns why nothing was written, "" where it
+    was: an agent, a tuned policy, and what stands in files are not copied, and what runs today needs no folder."""
     name = found.cheapest(margin)
     scheduler, _, shutdown = name.rpartition(" + ")
     if name == found.reference:
@@ -117,9 +133,14 @@ def write_pair(found: Frontier, margin: float, log: Mapping[str, Any], work: Pat
     if found.later is not None:
         pair = found.later.pairs[name]
         parts["later_weeks"] = {"energy_j": pair.energy_j, **pair.waits}
-        parts["ratio_to_reference"] = {"energy": list(pair.energy), "wait": list(pair.wait), "p95_wait": list(pair.p95_wait)}
+        parts["ratio_to_reference"] = {
+            "energy": list(pair.energy),
+            "wait": list(pair.wait),
+            "p95_wait": list(pair.p95_wait),
+        }
     (work / POLICY_FILE).write_text(
-        PAIR_HEAD + "\n".join(_section(f"[{part}]" if part else "", entries) for part, entries in parts.items()), encoding="utf-8"
+        PAIR_HEAD + "\n".join(_section(f"[{part}]" if part else "", entries) for part, entries in parts.items()),
+        encoding="utf-8",
     )
     return ""
 

@@ -1,4 +1,5 @@
-"""What searched scores are tried on: a part of the past, and copies of it in which jobs come somewhat earlier or later."""
+"""What searched scores are tried on: a part of the past, and copies of it in which jobs come somewhat earlier or
+later."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from escala.workload import Workload
 from escala.workload.shapes import submitted
 
 JITTER_S = (600.0, 3600.0)
-"""In each copy every submission moves by up to so much, either way: a score that fits one order of arrivals alone is no good score."""
+"""In each copy every submission moves by up to so much, either way: a score that fits one order of arrivals alone is no
+good score."""
 MOST_JOBS = 25_000
 """Of a longer part of the past the last jobs are searched on."""
 COPIES_SEED = 1234
@@ -31,7 +33,8 @@ EXCESS = 5.0
 
 @dataclass(frozen=True)
 class Copy:
-    """One log that scores are tried on. week: of each job; easy: waits under the reference, s, [jobs]; found: of what promises name."""
+    """One log that scores are tried on. week: of each job; easy: waits under the reference, s, [jobs]; found: of what
+    promises name."""
 
     log: Workload
     jobs: Jobs
@@ -42,7 +45,8 @@ class Copy:
 
 @dataclass(frozen=True)
 class Ground:
-    """A part of the past as it was (its last jobs, where it is long), copies of it, and how schedulers are valued there."""
+    """A part of the past as it was (its last jobs, where it is long), copies of it, and how schedulers are valued
+    there."""
 
     copies: list[Copy]
     figure: str
@@ -65,7 +69,8 @@ def ground(
     wanted: tuple[str, Promise],
     most: int = MOST_JOBS,
 ) -> Ground | None:
-    """The ground of the jobs submitted in a span [s, s); None without any. baselines: what a promise can name; wanted: figure, promise;
+    """The ground of the jobs submitted in a span [s, s); None without any. baselines: what a promise can name; wanted:
+    figure, promise;
     most: jobs, the last ones."""
     jobs = past.jobs.filter(pl.col("submit_s").is_between(*span, closed="left"))
     if jobs.is_empty():

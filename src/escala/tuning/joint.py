@@ -14,7 +14,8 @@ from escala.options import Options, with_options
 from escala.platform import Platform
 from escala.platform.told import how
 from escala.policies.compose import CAP_S
-from escala.policies.pairs import Named, Told, kept_values, pairs_of, play
+from escala.policies.kept_pieces import kept_values
+from escala.policies.pairs import Named, Told, pairs_of, play
 from escala.policies.queues import queue
 from escala.policies.run import check_power, read, simulate
 from escala.tuning.later import Later, judge
@@ -22,8 +23,15 @@ from escala.tuning.split import split_of
 from escala.writing import Pieces
 
 SCHEDULERS = ("easy", "saf", "sjf-fit", queue("sjf", 24 * 3600.0))
-SHUTDOWNS = ("never", "timeout:1800", "timeout:300", "timeout:0", *(f"hold:{share}:{CAP_S:.0f}" for share in ("0.1", "0.25", "0.5")))
-"""Jobs are held back an hour at most: a share of the walltime alone makes them wait for hours where walltimes are long."""
+SHUTDOWNS = (
+    "never",
+    "timeout:1800",
+    "timeout:300",
+    "timeout:0",
+    *(f"hold:{share}:{CAP_S:.0f}" for share in ("0.1", "0.25", "0.5")),
+)
+"""Jobs are held back an hour at most: a share of the walltime alone makes them wait for hours where walltimes are
+long."""
 WAITS = ("mean_wait_s", "p95_wait_s")
 MARGINS = (0.0, 0.02, 0.1)
 """How much longer jobs may wait than under the reference, as shares of its mean and 95th percentile."""
@@ -35,9 +43,11 @@ Summary = Mapping[str, float | int]
 
 @dataclass(frozen=True)
 class Frontier:
-    """Pairs on one log, or on its past. summaries: "scheduler + shutdown" -> its metrics, the reference first; knows: what each knew of the
-    future (`escala.foresight`), "" for an honest pair. later: the reference and the cheapest pairs on the weeks after that past, if any.
-    waits: of each pair the log's own waits beside its replay's (`metrics.recorded.recorded_waits`), none where the log tells none."""
+    """Pairs on one log, or on its past. summaries: "scheduler + shutdown" -> its metrics, the reference first; knows:
+    what each knew of the future (`escala.foresight`), "" for an honest pair. later: the reference and the cheapest
+    pairs on the weeks after that past, if any.
+    waits: of each pair the log's own waits beside its replay's (`metrics.recorded.recorded_waits`), none where the log
+    tells none."""
 
     summaries: dict[str, Summary]
     knows: dict[str, str]
@@ -54,7 +64,8 @@ class Frontier:
         return {name: (float(s[wait]), float(s["energy_j"])) for name, s in self.summaries.items()}
 
     def undominated(self, wait: str = "mean_wait_s") -> list[str]:
-        """The honest pairs that no honest pair beats in both, the least energy first. Of pairs that are alike in both the first stays."""
+        """The honest pairs that no honest pair beats in both, the least energy first. Of pairs that are alike in both
+        the first stays."""
         points = {name: point for name, point in self.points(wait).items() if not self.knows[name]}
         found: list[str] = []
         for name in sorted(points, key=lambda name: points[name][::-1]):
@@ -63,7 +74,8 @@ class Frontier:
         return found
 
     def hull(self, wait: str = "mean_wait_s") -> list[str]:
-        """Those of them that no mixture of two others beats: the corners of the lower left convex hull, the least energy first."""
+        """Those of them that no mixture of two others beats: the corners of the lower left convex hull, the least
+        energy first."""
         points, found = self.points(wait), list[str]()
         for name in self.undominated(wait):
             while len(found) > 1 and _not_below(points[found[-2]], points[name], points[found[-1]]):
@@ -72,14 +84,15 @@ class Frontier:
         return found
 
     def cheapest(self, margin: float = 0.0) -> str:
-        """The honest pair of least energy whose mean wait and 95th percentile of the wait are at most 1 + margin times the reference's, and
-        whose longest wait at most `LONGEST` times."""
+        """The honest pair of least energy whose mean wait and 95th percentile of the wait are at most 1 + margin times
+        the reference's, and whose longest wait at most `LONGEST` times."""
         base = self.summaries[self.reference]
         most = {**{wait: (1.0 + margin) * base[wait] for wait in WAITS}, "max_wait_s": LONGEST * base["max_wait_s"]}
         fit = [
             name
             for name, s in self.summaries.items()
-            if name == self.reference or (not self.knows[name] and all(s[wait] <= bound for wait, bound in most.items()))
+            if name == self.reference
+            or (not self.knows[name] and all(s[wait] <= bound for wait, bound in most.items()))
         ]
         return min(fit, key=lambda name: self.summaries[name]["energy_j"])
 
@@ -97,7 +110,8 @@ class Frontier:
 
 
 def _not_below(a: tuple[float, float], b: tuple[float, float], point: tuple[float, float]) -> bool:
-    """Does `point` lie on the line from a to b, or above it? Points go from long waits to short ones, from little energy to much."""
+    """Does `point` lie on the line from a to b, or above it? Points go from long waits to short ones, from little
+    energy to much."""
     return (a[0] - b[0]) * (point[1] - a[1]) >= (a[0] - point[0]) * (b[1] - a[1])
 
 
@@ -118,13 +132,14 @@ def frontier(
 ) -> Frontier:
     """Replay a log under every pair of a scheduler and a shutdown policy, and set their energies against their waits.
 
-    The first pair is the reference: name what runs today first. Trained agents and tuned policies are policies like others. beside:
-    further pairs, each with a name of its own, "SCHEDULER + SHUTDOWN". after: the frontier is of this share of the log's time ("60%"), and
-    the cheapest pairs are judged once on the weeks after it; margin: also the one with waits longer by at most this share. keep: where
-    replays go, and are taken from; progress, jobs, on: see `compare`; options: as of `simulate`. Energy is counted from the first
-    submission to the last finish of each replay; on later weeks from their beginning to the last submission. EscalaError: a platform
-    without watts or without switches, fewer than two pairs, none that a real machine can have, a replay that is cut, too few weeks, an
-    engine that is not there.
+    The first pair is the reference: name what runs today first. Trained agents and tuned policies are policies like
+    others. beside: further pairs, each with a name of its own, "SCHEDULER + SHUTDOWN". after: the frontier is of this
+    share of the log's time ("60%"), and the cheapest pairs are judged once on the weeks after it; margin: also the one
+    with waits longer by at most this share. keep: where replays go, and are taken from; progress, jobs, on: see
+    `compare`; options: as of `simulate`. Energy is counted from the first submission to the last finish of each replay;
+    on later weeks from their beginning to the last submission. EscalaError: a platform without watts or without
+    switches, fewer than two pairs, none that a real machine can have, a replay that is cut, too few weeks, an engine
+    that is not there.
     """
     log, machine = read(workload, platform)
     split = None if after is None else split_of(log, after)
@@ -152,16 +167,24 @@ def _found(found: Mapping[str, Mapping[str, Any]]) -> Frontier:
     """The frontier of what was found of each pair."""
     knows = {name: one["knows"] for name, one in found.items()}
     if all(knows.values()):
-        raise EscalaError("a frontier of clairvoyant pairs only: no real machine can have them; name another shutdown policy or scheduler")
+        raise EscalaError(
+            "a frontier of clairvoyant pairs only: no real machine can have them; name another shutdown policy or "
+            "scheduler"
+        )
     waits = {name: one["waits"] for name, one in found.items() if one["waits"] is not None}
     return Frontier({name: one["summary"] for name, one in found.items()}, knows, waits=waits)
 
 
 def _check(machine: Platform, pairs: Sequence[Named], asked: Options) -> None:
     if asked.until_s is not None:
-        raise EscalaError("a frontier is of whole replays, for one that is cut does less work: leave --stop-at (until_s) out")
+        raise EscalaError(
+            "a frontier is of whole replays, for one that is cut does less work: leave --stop-at (until_s) out"
+        )
     if asked.estimate != "walltime":
-        raise EscalaError(f"estimate={asked.estimate!r} (--estimate): a frontier is of pairs that a real machine can have: leave it out")
+        raise EscalaError(
+            f"estimate={asked.estimate!r} (--estimate): a frontier is of pairs that a real machine can have: leave it "
+            "out"
+        )
     check_power(machine, [pair.shutdown for pair in pairs])
     if not machine.has_energy:
         raise EscalaError(f"a frontier needs watts, platform {machine.name!r} has none: {how(machine)}")

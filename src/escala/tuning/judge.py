@@ -13,7 +13,12 @@ from escala.metrics.jobs import size_classes
 from escala.tuning.measures import PERCENTILES, Floats, Jobs, in_weeks, weekly
 from escala.tuning.promise import log_ratio
 
-RATIOS = {"bounded_slowdown": "bounded_slowdown", "wait": "mean_wait_s", "area_wait": "area_weighted_wait_s", "p95_wait": "p95_wait_s"}
+RATIOS = {
+    "bounded_slowdown": "bounded_slowdown",
+    "wait": "mean_wait_s",
+    "area_wait": "area_weighted_wait_s",
+    "p95_wait": "p95_wait_s",
+}
 """Ratio -> the figure of which it is."""
 RESAMPLES = 1000
 HOUR_S = 3600.0
@@ -41,7 +46,9 @@ def ratio(jobs: Jobs, waits: Floats, reference: Floats, figure: str, week: NDArr
     return 1.0 + found.value, 1.0 + found.low, 1.0 + found.high
 
 
-def weeks_of(jobs: Jobs, waits: Floats, reference: Floats, figure: str, week: NDArray[np.int64]) -> tuple[Floats, Floats]:
+def weeks_of(
+    jobs: Jobs, waits: Floats, reference: Floats, figure: str, week: NDArray[np.int64]
+) -> tuple[Floats, Floats]:
     """(logarithm of the ratio of one figure, weight) of each week that has jobs."""
     own, other = in_weeks(jobs, waits, figure, week), in_weeks(jobs, reference, figure, week)
     counts = np.bincount(week)
@@ -49,9 +56,10 @@ def weeks_of(jobs: Jobs, waits: Floats, reference: Floats, figure: str, week: ND
 
 
 def mean_over_logs(parts: Sequence[tuple[Floats, Floats]], seed: int) -> Ratio:
-    """The geometric mean over weeks (`weeks_of`) of the ratio of one figure in each, weighted by sqrt(jobs), as `choice.value` weighs
-    weeks; its interval from resamples of whole weeks, paired. One bad week says as much as another: it needs fewer weeks than a ratio of
-    means. Of several logs each counts alike; weeks are drawn within their log."""
+    """The geometric mean over weeks (`weeks_of`) of the ratio of one figure in each, weighted by sqrt(jobs), as
+    `choice.value` weighs weeks; its interval from resamples of whole weeks, paired. One bad week says as much as
+    another: it needs fewer weeks than a ratio of means. Of several logs each counts alike; weeks are drawn within their
+    log."""
     random, found, drawn = np.random.default_rng(seed), 0.0, np.zeros(RESAMPLES)
     for logs, weights in parts:
         often = random.multinomial(len(logs), np.full(len(logs), 1.0 / len(logs)), size=RESAMPLES) * weights
@@ -61,10 +69,14 @@ def mean_over_logs(parts: Sequence[tuple[Floats, Floats]], seed: int) -> Ratio:
     return float(np.exp(found)), float(np.exp(low)), float(np.exp(high))
 
 
-def _ratio_of_percentiles(waits: Floats, reference: Floats, percent: float, week: NDArray[np.int64], seed: int) -> Ratio:
+def _ratio_of_percentiles(
+    waits: Floats, reference: Floats, percent: float, week: NDArray[np.int64], seed: int
+) -> Ratio:
     """As for means, of a percentile: that of the jobs of the drawn weeks."""
     present, place = np.unique(week, return_inverse=True)
-    drawn = np.random.default_rng(seed).multinomial(len(present), np.full(len(present), 1.0 / len(present)), size=RESAMPLES)
+    drawn = np.random.default_rng(seed).multinomial(
+        len(present), np.full(len(present), 1.0 / len(present)), size=RESAMPLES
+    )
     below = np.percentile(reference, percent)
     if not below > 0.0:
         return None, None, None
@@ -75,7 +87,8 @@ def _ratio_of_percentiles(waits: Floats, reference: Floats, percent: float, week
 
 
 def _drawn_percentiles(values: Floats, percent: float, place: NDArray[np.int64], drawn: NDArray[np.int64]) -> Floats:
-    """The percentile (the lower of two neighbours) in each resample, [resamples]; a week counts as often as it was drawn."""
+    """The percentile (the lower of two neighbours) in each resample, [resamples]; a week counts as often as it was
+    drawn."""
     order = np.argsort(values, kind="stable")
     ordered, week = values[order], place[order]
     out = np.empty(len(drawn))
@@ -86,7 +99,8 @@ def _drawn_percentiles(values: Floats, percent: float, place: NDArray[np.int64],
 
 
 def who_pays(jobs: Jobs, policy: Floats, reference: Floats) -> dict[str, pl.DataFrame]:
-    """Mean and longest waits of both schedules "by size", "by queue" (where the log names queues); group, jobs, share_of_work, ..."""
+    """Mean and longest waits of both schedules "by size", "by queue" (where the log names queues); group, jobs,
+    share_of_work, ..."""
     table = pl.DataFrame(
         {
             "size": size_classes(jobs.cores),
@@ -101,7 +115,9 @@ def who_pays(jobs: Jobs, policy: Floats, reference: Floats) -> dict[str, pl.Data
     if jobs.queue.n_unique() > 1:
         often = table["queue"].drop_nulls().value_counts(sort=True)["queue"][:QUEUES_SHOWN]
         named = pl.when(pl.col("queue").is_in(often.to_list())).then("queue").otherwise(pl.lit("others"))
-        found["by queue"] = _grouped(table.with_columns(queue=named), "queue").sort("jobs", descending=True).drop("least")
+        found["by queue"] = (
+            _grouped(table.with_columns(queue=named), "queue").sort("jobs", descending=True).drop("least")
+        )
     return found
 
 
@@ -118,8 +134,8 @@ def _grouped(table: pl.DataFrame, by: str) -> pl.DataFrame:
 
 
 def users(jobs: Jobs, policy: Floats, reference: Floats) -> dict[str, float] | None:
-    """Of users with enough jobs: their number, and the shares whose mean wait is shorter, longer (by more than an hour), and neither;
-    None where no user has so many, or the log names none."""
+    """Of users with enough jobs: their number, and the shares whose mean wait is shorter, longer (by more than an
+    hour), and neither; None where no user has so many, or the log names none."""
     each = (
         pl.DataFrame({"user": jobs.user, "more": policy - reference})
         .drop_nulls("user")
@@ -135,7 +151,8 @@ def users(jobs: Jobs, policy: Floats, reference: Floats) -> dict[str, float] | N
 
 
 def undecided(found: Mapping[str, Mapping[str, Ratio]]) -> list[tuple[str, str]]:
-    """(against, ratio) whose interval holds 1: not told apart from chance. Where the figure is the same in every week, nothing is told."""
+    """(against, ratio) whose interval holds 1: not told apart from chance. Where the figure is the same in every week,
+    nothing is told."""
     return [
         (against, name)
         for against, each in found.items()

@@ -1,4 +1,5 @@
-"""Pairs chosen on a log's past, judged on its later weeks: energy and waits beside those of the reference, with intervals over weeks."""
+"""Pairs chosen on a log's past, judged on its later weeks: energy and waits beside those of the reference, with
+intervals over weeks."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from escala.engines.again import Share
 from escala.metrics.bootstrap import paired
 from escala.options import Options, with_options
 from escala.platform import Platform
-from escala.policies.pairs import Named, kept_values, play
+from escala.policies.kept_pieces import kept_values
+from escala.policies.pairs import Named, play
 from escala.policies.run import simulate
 from escala.tuning.judge import RESAMPLES, Ratio, ratio
 from escala.tuning.measures import Figures, Floats, figures, jobs_of
@@ -25,8 +27,9 @@ from escala.writing import Pieces
 
 @dataclass(frozen=True)
 class Judged:
-    """A pair on the later weeks. energy_j: drawn from the split to the last submission; waits: `escala.tuning.measures.FIGURES` of the
-    jobs submitted in that time, s. energy, wait, p95_wait: the ratio to the reference's and its 95 % interval over weeks."""
+    """A pair on the later weeks. energy_j: drawn from the split to the last submission; waits:
+    `escala.tuning.measures.FIGURES` of the jobs submitted in that time, s. energy, wait, p95_wait: the ratio to the
+    reference's and its 95 % interval over weeks."""
 
     energy_j: float
     waits: Figures
@@ -37,8 +40,8 @@ class Judged:
 
 @dataclass(frozen=True)
 class Later:
-    """The later weeks of a log, `days` long, after `past_days`: the reference, and pairs that were chosen on the past. weeks: over how
-    many the intervals are."""
+    """The later weeks of a log, `days` long, after `past_days`: the reference, and pairs that were chosen on the past.
+    weeks: over how many the intervals are."""
 
     past_days: float
     days: float
@@ -51,7 +54,8 @@ class Later:
 
 
 def weeks_of(split: Split) -> Floats:
-    """The ends of the later weeks, s on the log's clock, the split first; the last one ends with the last submission."""
+    """The ends of the later weeks, s on the log's clock, the split first; the last one ends with the last
+    submission."""
     whole = np.arange(split.at_s, split.last_s, WEEK_S)
     return np.append(whole, split.last_s)
 
@@ -66,8 +70,9 @@ def judge(
     keep: Pieces | None = None,
     each: Each | Share | None = None,
 ) -> Later:
-    """Judge pairs, the reference first, each in one replay of the whole log. What a week draws is the difference of the energies of two
-    replays that are cut at its ends. keep: see `escala.frontier`; each: see `escala.policies.pairs.play`; options: as of `simulate`."""
+    """Judge pairs, the reference first, each in one replay of the whole log. What a week draws is the difference of the
+    energies of two replays that are cut at its ends. keep: see `escala.frontier`; each: see
+    `escala.policies.pairs.play`; options: as of `simulate`."""
     admitted = jobs_of(log, machine, with_options(Options(), **options))
     is_later = admitted.submit_s >= split.at_s
     later, week = admitted.part(is_later), split.later_weeks(admitted.submit_s[is_later])
@@ -76,7 +81,10 @@ def judge(
     row = admitted.row[is_later]
 
     def drawn(pair: Named) -> dict[str, Any]:
-        cut = [simulate(log, machine, pair.scheduler, pair.shutdown, record=False, **{**options, "until_s": float(end)}) for end in ends]
+        cut = [
+            simulate(log, machine, pair.scheduler, pair.shutdown, record=False, **{**options, "until_s": float(end)})
+            for end in ends
+        ]
         return {"energy_j": np.diff([float(one.summary()["energy_j"]) for one in cut]).tolist()}
 
     def waited(pair: Named) -> Floats:
@@ -91,7 +99,9 @@ def judge(
     def judged(name: str) -> Judged:
         change = paired(energy[name], energy[first], resamples=RESAMPLES)
         by_weeks = 1.0 + change.value, 1.0 + change.low, 1.0 + change.high
-        wait, p95 = (ratio(later, waits[name], waits[first], figure, week, 0) for figure in ("mean_wait_s", "p95_wait_s"))
+        wait, p95 = (
+            ratio(later, waits[name], waits[first], figure, week, 0) for figure in ("mean_wait_s", "p95_wait_s")
+        )
         return Judged(float(energy[name].sum()), figures(later, waits[name]), by_weeks, wait, p95)
 
     spans = (split.at_s - split.first_s) / DAY_S, (split.last_s - split.at_s) / DAY_S

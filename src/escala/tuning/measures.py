@@ -19,8 +19,21 @@ Floats = NDArray[np.float64]
 Figures = dict[str, float]
 """Each of `FIGURES` -> its value."""
 
-FIGURES = ("bounded_slowdown", "mean_wait_s", "median_wait_s", "p95_wait_s", "p99_wait_s", "longest_wait_s", "area_weighted_wait_s")
-OBJECTIVES = {"slowdown": "bounded_slowdown", "wait": "mean_wait_s", "area-wait": "area_weighted_wait_s", "p95-wait": "p95_wait_s"}
+FIGURES = (
+    "bounded_slowdown",
+    "mean_wait_s",
+    "median_wait_s",
+    "p95_wait_s",
+    "p99_wait_s",
+    "longest_wait_s",
+    "area_weighted_wait_s",
+)
+OBJECTIVES = {
+    "slowdown": "bounded_slowdown",
+    "wait": "mean_wait_s",
+    "area-wait": "area_weighted_wait_s",
+    "p95-wait": "p95_wait_s",
+}
 """What can be made small: its name on the command line -> the figure."""
 PERCENTILES = {"median_wait_s": 50.0, "p95_wait_s": 95.0, "p99_wait_s": 99.0, "longest_wait_s": 100.0}
 
@@ -49,13 +62,16 @@ class Jobs(NamedTuple):
 
 
 def jobs_of(log: Workload, platform: Platform, options: Options) -> Jobs:
-    """The jobs of a log as they run on a platform; EscalaError for jobs that can never run (unless they are to be dropped)."""
+    """The jobs of a log as they run on a platform; EscalaError for jobs that can never run (unless they are to be
+    dropped)."""
     admitted = admit_jobs(log, platform, options)
     order = np.argsort(admitted.rows, kind="stable")
     row = np.asarray(admitted.rows)[order]
     table = log.jobs[row]
     cores = table["cores"].to_numpy().astype(np.float64)
-    return Jobs(row, table["submit_s"].to_numpy(), admitted.runtime_us[order] / SECOND, cores, table["user"], table["queue"])
+    return Jobs(
+        row, table["submit_s"].to_numpy(), admitted.runtime_us[order] / SECOND, cores, table["user"], table["queue"]
+    )
 
 
 def slowdowns(jobs: Jobs, waits: Floats) -> Floats:

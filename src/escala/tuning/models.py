@@ -25,8 +25,8 @@ TOLD = PREFIX + FOLDER
 
 
 def fitted(pasts: Sequence[Past], predictors: Sequence[str], seed: int) -> tuple[list[str], dict[str, Model], str]:
-    """(the predictors, as they stand behind a scheduler's name; the fitted model by its own; why there is none, "": there is, or none was
-    asked for). A model is of one log: of several none is fitted."""
+    """(the predictors, as they stand behind a scheduler's name; the fitted model by its own; why there is none, "":
+    there is, or none was asked for). A model is of one log: of several none is fitted."""
     rest = [TOLD if one == FITTED else one for one in predictors]
     if FITTED not in predictors:
         return rest, {}, ""
@@ -36,7 +36,9 @@ def fitted(pasts: Sequence[Past], predictors: Sequence[str], seed: int) -> tuple
     watching(past.replays.begin, "fitting a model of run times")
     options = {name: value for name, value in past.replays.options.items() if name != "seed"}
     try:
-        model = model_of(past.log, past.replays.machine, past.split.at_s, seed=seed, pieces=past.replays.keep, **options)
+        model = model_of(
+            past.log, past.replays.machine, past.split.at_s, seed=seed, pieces=past.replays.keep, **options
+        )
     except EscalaError as error:
         return others, {}, f"No model of run times was tried: {error}."
     return rest, {TOLD: replace(model, name=TOLD)}, ""

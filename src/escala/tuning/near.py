@@ -26,10 +26,12 @@ def named(formula: str, guard: str = "", estimate: str = "", order_estimate: str
 
 
 def predicted(rules: Sequence[Ranked], predictors: Sequence[str]) -> list[str]:
-    """Names of schedulers with predictions near the best rules: the order by the prediction alone, and the plan too. Of the best scores,
-    and of `xfactor`, the best guard and its neighbours; and easy and easy-sjf themselves (EASY+ and EASY++ with last2)."""
+    """Names of schedulers with predictions near the best rules: the order by the prediction alone, and the plan too. Of
+    the best scores, and of `xfactor`, the best guard and its neighbours; and easy and easy-sjf themselves (EASY+ and
+    EASY++ with last2)."""
     near = [rule for score in _best_scores(rules) for rule in _around(score)]
-    kept = [one for one in predictors if not is_model(one)]  # plans by a model: slow to replay, and no gain under such a queue
+    # plans by a model: slow to replay, and no gain under such a queue
+    kept = [one for one in predictors if not is_model(one)]
     found = [named(rule, guard, order_estimate=one) for rule, guard in near for one in predictors]
     found += [named(rule, guard, estimate=one) for rule, guard in near for one in kept]
     return [*(named(plain, estimate=one) for plain in ("easy", "easy-sjf") for one in kept), *found]

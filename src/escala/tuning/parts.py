@@ -1,4 +1,5 @@
-"""What each part of a policy gives on the later weeks: order, guard, prediction, weights; and what perfect runtimes would."""
+"""What each part of a policy gives on the later weeks: order, guard, prediction, weights; and what perfect runtimes
+would."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ ORDER, GUARD, PERFECT = "order", "guard", "perfect runtimes"
 
 @dataclass(frozen=True)
 class Part:
-    """A policy with the parts so far. name: of the scheduler; figures: on the later weeks; easy, before: its ratios to easy and to the
-    part before (`perfect runtimes`: to the policy). clairvoyant: does it know what no scheduler can?"""
+    """A policy with the parts so far. name: of the scheduler; figures: on the later weeks; easy, before: its ratios to
+    easy and to the part before (`perfect runtimes`: to the policy). clairvoyant: does it know what no scheduler can?"""
 
     part: str
     name: str
@@ -37,11 +38,18 @@ class Part:
         """All of it as plain values."""
         ratios = {"easy": self.easy, "before": self.before}
         plain = {against: {name: list(found) for name, found in each.items()} for against, each in ratios.items()}
-        return {"part": self.part, "name": self.name, "clairvoyant": self.clairvoyant, "later": self.figures, "ratio": plain}
+        return {
+            "part": self.part,
+            "name": self.name,
+            "clairvoyant": self.clairvoyant,
+            "later": self.figures,
+            "ratio": plain,
+        }
 
 
 def parts_in(rule: str, kept: Sequence[Step], chosen: str | Scheduler) -> list[tuple[str, str | Scheduler]]:
-    """(part, scheduler), each with one part more: the rule's order, its guard, what was kept beyond, and the policy with perfect runtimes.
+    """(part, scheduler), each with one part more: the rule's order, its guard, what was kept beyond, and the policy
+    with perfect runtimes.
     kept: steps that lead to the policy, in order."""
     said = parts_of(rule)
     order = said["formula"]

@@ -1,4 +1,5 @@
-"""One score for several logs: weights searched on parts of all of them at once, each log with a guard by its own easy."""
+"""One score for several logs: weights searched on parts of all of them at once, each log with a guard by its own
+easy."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ HOUR_S = 3600.0
 
 @dataclass(frozen=True)
 class Pooled:
-    """A score for several logs. score: the mean of all searches; ends: where each of them ended; estimate: what it orders by; logs: their
-    names."""
+    """A score for several logs. score: the mean of all searches; ends: where each of them ended; estimate: what it
+    orders by; logs: their names."""
 
     score: Linear
     ends: list[Linear]
@@ -45,7 +46,9 @@ class Pooled:
 
     def save(self, path: str | Path, *comments: str) -> Path:
         """Write the score into a file, as `easy:queue=score:FILE` reads it."""
-        write_whole(path, written(self.score, *comments, f"Searched on {', '.join(self.logs)}; ordered by {self.estimate}."))
+        write_whole(
+            path, written(self.score, *comments, f"Searched on {', '.join(self.logs)}; ordered by {self.estimate}.")
+        )
         return Path(path)
 
 
@@ -64,9 +67,10 @@ def pooled(
 ) -> Pooled:
     """Search the weights of one linear score on several logs, each a pair (workload, platform) as of `simulate`.
 
-    estimate: by which jobs are ordered. objective, promise: as of `tune`; what is made small is the mean over the logs. searches: of which
-    the mean is taken. most: jobs of each log, the last ones. The guard is no part of it: in the search it is easy's longest wait on each
-    log, at least 24 h; `tune` chooses one by replay of a log's own past. EscalaError: no log, and as of `simulate`.
+    estimate: by which jobs are ordered. objective, promise: as of `tune`; what is made small is the mean over the logs.
+    searches: of which the mean is taken. most: jobs of each log, the last ones. The guard is no part of it: in the
+    search it is easy's longest wait on each log, at least 24 h; `tune` chooses one by replay of a log's own past.
+    EscalaError: no log, and as of `simulate`.
     """
     if not logs:
         raise EscalaError("pooled needs at least one log: give pairs of a workload and a platform")
@@ -77,7 +81,11 @@ def pooled(
         log, machine = read(workload, platform)
         last = log.with_jobs(log.jobs.tail(most))
         found = ground(
-            Replays(machine, how, options, None, begin, None if jobs is None else Threads(jobs)), last, (-np.inf, np.inf), BASELINES, wanted
+            Replays(machine, how, options, None, begin, None if jobs is None else Threads(jobs)),
+            last,
+            (-np.inf, np.inf),
+            BASELINES,
+            wanted,
         )
         assert found is not None
         longest = figures(found.copies[0].jobs, found.copies[0].easy)["longest_wait_s"]
@@ -86,7 +94,9 @@ def pooled(
     told = watching(begin, f"searching weights on {len(grounds)} logs at once")
     ends = list[Point]()
     for number in range(searches):
-        ends.append(searched(lambda points, turn: _costs(grounds, estimate, points, turn), lambda point: point, seed + number))
+        ends.append(
+            searched(lambda points, turn: _costs(grounds, estimate, points, turn), lambda point: point, seed + number)
+        )
         if told is not None:
             told("", (number + 1) / searches)
     return Pooled(linear_at(np.mean(ends, axis=0)), [linear_at(end) for end in ends], estimate, names)

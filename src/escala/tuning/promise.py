@@ -2,7 +2,8 @@
 
     promise = clause {"," clause};  clause = FIGURE "<=" (FACTOR "*" SCHEDULER | TIME)
 
-FIGURE is slowdown, mean-wait, median-wait, p95-wait, p99-wait, longest-wait or area-wait; TIME is 24h, 30m, 2d or 90 (seconds).
+FIGURE is slowdown, mean-wait, median-wait, p95-wait, p99-wait, longest-wait or area-wait; TIME is 24h, 30m, 2d or 90
+(seconds).
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ class Clause:
     def __str__(self) -> str:
         if self.of is not None:
             return f"{self.name}<={self.limit:g}*{self.of}"
-        return f"{self.name}<={self.limit:g}" if self.name == "slowdown" else f"{self.name}<={self.limit / UNITS['h']:g}h"
+        return (
+            f"{self.name}<={self.limit:g}" if self.name == "slowdown" else f"{self.name}<={self.limit / UNITS['h']:g}h"
+        )
 
     def bound(self, found: Mapping[str, Figures]) -> float:
         """What the figure may be. found: of each scheduler that a promise can name."""
@@ -81,7 +84,13 @@ class Promise:
     def judged(self, own: Figures, found: Mapping[str, Figures]) -> list[dict[str, Any]]:
         """Of each condition what the figure is, what it may be, and whether it is kept."""
         return [
-            {"clause": str(c), "figure": c.figure, "value": own[c.figure], "bound": c.bound(found), "kept": c.kept(own, found)}
+            {
+                "clause": str(c),
+                "figure": c.figure,
+                "value": own[c.figure],
+                "bound": c.bound(found),
+                "kept": c.kept(own, found),
+            }
             for c in self.clauses
         ]
 
@@ -104,18 +113,22 @@ def promise_of(text: str, schedulers: Sequence[str]) -> Promise:
 def _clause(text: str, schedulers: Sequence[str]) -> Clause:
     name, sign, bound = (part.strip() for part in text.partition("<="))
     if not sign or not bound:
-        raise EscalaError(f"promise {quoted(text)} (--promise): a condition is FIGURE<=FACTOR*SCHEDULER, such as {EXAMPLE}")
+        raise EscalaError(
+            f"promise {quoted(text)} (--promise): a condition is FIGURE<=FACTOR*SCHEDULER, such as {EXAMPLE}"
+        )
     if name not in PROMISED:
         near = difflib.get_close_matches(name, PROMISED, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]}? " if near else ""
-        raise EscalaError(f"promise {quoted(text)} (--promise): {quoted(name)} is no figure: {hint}known are {', '.join(PROMISED)}")
+        raise EscalaError(
+            f"promise {quoted(text)} (--promise): {quoted(name)} is no figure: {hint}known are {', '.join(PROMISED)}"
+        )
     factor, times, of = (part.strip() for part in bound.partition("*"))
     if not times:
         return Clause(name, _limit(name, bound, text), None)
     if of not in schedulers:
         raise EscalaError(
-            f"promise {quoted(text)} (--promise): {quoted(of)} is not replayed for comparison: name {' or '.join(schedulers)}, "
-            "or the scheduler of --present"
+            f"promise {quoted(text)} (--promise): {quoted(of)} is not replayed for comparison: name "
+            f"{' or '.join(schedulers)}, or the scheduler of --present"
         )
     return Clause(name, _number(factor, text, 0.0), of)
 
@@ -126,7 +139,9 @@ def _limit(name: str, bound: str, text: str) -> float:
         return _number(bound, text, 1.0)
     found = re.fullmatch(r"([^smhd]*)([smhd]?)", bound)
     if found is None or not found[1].strip():
-        raise EscalaError(f"promise {quoted(text)} (--promise): {quoted(bound)} is no time: write 48h, 30m, 2d, or FACTOR*SCHEDULER")
+        raise EscalaError(
+            f"promise {quoted(text)} (--promise): {quoted(bound)} is no time: write 48h, 30m, 2d, or FACTOR*SCHEDULER"
+        )
     return _number(found[1], text, 0.0) * UNITS[found[2] or "s"]
 
 

@@ -14,7 +14,8 @@ from escala.engines.again import Share
 from escala.engines.threads import Threads
 from escala.options import Options
 from escala.platform import Platform
-from escala.policies.pairs import Begin, KeptPieces, Named, Told, play
+from escala.policies.kept_pieces import KeptPieces
+from escala.policies.pairs import Begin, Named, Told, play
 from escala.policies.run import simulate
 from escala.policy import name_of
 from escala.tuning.measures import Floats, Jobs, jobs_of
@@ -38,13 +39,16 @@ def replay(
     progress: Told | None = None,
     each: Each | Share | None = None,
 ) -> dict[str, Floats]:
-    """Waits of the jobs under each scheduler, s, by its name. part: what of a log these replays are of; keep: where they go."""
+    """Waits of the jobs under each scheduler, s, by its name. part: what of a log these replays are of; keep: where
+    they go."""
 
     def run(pair: Named) -> Floats:
         result = simulate(log, platform, pair.scheduler, record=False, **options)
         return result.jobs[COLUMN].to_numpy()[jobs.row]
 
-    return play([Named(name_of(one), one, "never") for one in schedulers], run, kept_waits(keep, f"{part} "), progress, each)
+    return play(
+        [Named(name_of(one), one, "never") for one in schedulers], run, kept_waits(keep, f"{part} "), progress, each
+    )
 
 
 def kept_waits(pieces: Pieces | None, of: str) -> KeptPieces[Floats] | None:
@@ -93,7 +97,11 @@ class Replays:
     def each(self, schedulers: Sequence[Any], run: Callable[[Any], T]) -> list[T]:
         """What `run` gives for each scheduler, side by side, for work of a moment: it stays in this process."""
         here = self.engine if self.engine is None or isinstance(self.engine, Threads) else Threads(1)
-        found = play([Named(str(k), one, "never") for k, one in enumerate(schedulers)], lambda pair: run(pair.scheduler), each=here)
+        found = play(
+            [Named(str(k), one, "never") for k, one in enumerate(schedulers)],
+            lambda pair: run(pair.scheduler),
+            each=here,
+        )
         return list(found.values())
 
     def play(self, part: str, log: Workload, schedulers: Sequence[Any], what: str) -> tuple[Jobs, dict[str, Floats]]:
@@ -101,5 +109,7 @@ class Replays:
         jobs = self.jobs(log)
         watched, kept = watching(self.begin, what), self.keep
         named, how = self.of + part, self.options
-        waits = replay(log, self.machine, schedulers, jobs, how, part=named, keep=kept, progress=watched, each=self.engine)
+        waits = replay(
+            log, self.machine, schedulers, jobs, how, part=named, keep=kept, progress=watched, each=self.engine
+        )
         return jobs, waits

@@ -1,6 +1,8 @@
-"""Searched weights: several searches on each half of the past, judged on the other half, and on all of it for the policy itself.
+"""Searched weights: several searches on each half of the past, judged on the other half, and on all of it for the
+policy itself.
 
-All numbers of the search (generations, points, spreads, seeds, copies, the mean over seeds) were chosen on the pasts of logs alone.
+All numbers of the search (generations, points, spreads, seeds, copies, the mean over seeds) were chosen on the pasts of
+logs alone.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ import numpy as np
 
 from escala.engines.threads import Threads
 from escala.estimates import COLUMN
-from escala.policies.pairs import Named, kept_values, play
+from escala.policies.kept_pieces import kept_values
+from escala.policies.pairs import Named, play
 from escala.policies.run import simulate
 from escala.policies.schedulers import Scheduler
 from escala.prediction.folder import is_model
@@ -37,7 +40,8 @@ PREDICTED = f"{COLUMN}of_model"
 
 @dataclass(frozen=True)
 class Arm:
-    """An estimate by which scores are ordered. told: its name behind a scheduler's, "": requests; sought: in searches."""
+    """An estimate by which scores are ordered. told: its name behind a scheduler's, "": requests; sought: in
+    searches."""
 
     told: str
     estimate: Any
@@ -102,9 +106,11 @@ class Searching:
         return last[1]
 
 
-def search(pasts: Pasts, arms: Sequence[Arm], searches: int = SEEDS, scores: Mapping[str, Point] | None = None) -> list[Step]:
-    """Scores under each estimate: given ones, and searched ones. searches: of which the mean is taken, 0: none. scores: name behind
-    `queue=` -> its point, of which the guard alone is chosen."""
+def search(
+    pasts: Pasts, arms: Sequence[Arm], searches: int = SEEDS, scores: Mapping[str, Point] | None = None
+) -> list[Step]:
+    """Scores under each estimate: given ones, and searched ones. searches: of which the mean is taken, 0: none. scores:
+    name behind `queue=` -> its point, of which the guard alone is chosen."""
     searching, n_spans = Searching(pasts), len(pasts.each[0].spans)
     ends, wanted = _searched(pasts, searching, arms, searches), list[Wanted]()
     for arm in arms:
@@ -113,16 +119,24 @@ def search(pasts: Pasts, arms: Sequence[Arm], searches: int = SEEDS, scores: Map
     tried = _tried(pasts, searching, wanted)
     found = [_best(one, tried) for one in wanted]
     waits = _waits(
-        pasts, {one.named(point): one.arm.scheduler(point, one.score) for one, each in zip(wanted, found, strict=True) for point in each}
+        pasts,
+        {
+            one.named(point): one.arm.scheduler(point, one.score)
+            for one, each in zip(wanted, found, strict=True)
+            for point in each
+        },
     )
     return [_judged(pasts, one, each, waits) for one, each in zip(wanted, found, strict=True)]
 
 
 def _searched(pasts: Pasts, searching: Searching, arms: Sequence[Arm], searches: int) -> dict[str, list[list[Point]]]:
-    """Where several searches end on each span, under each estimate by its name: the mean of all, and each. None where a log has no jobs in
-    a span. Here one search follows the other, each with its replays side by side; elsewhere they are side by side."""
+    """Where several searches end on each span, under each estimate by its name: the mean of all, and each. None where a
+    log has no jobs in a span. Here one search follows the other, each with its replays side by side; elsewhere they are
+    side by side."""
     first, n_spans = pasts.each[0], len(pasts.each[0].spans)
-    if not all(past.log.jobs["submit_s"].is_between(*span, closed="left").any() for past in pasts.each for span in past.spans):
+    if not all(
+        past.log.jobs["submit_s"].is_between(*span, closed="left").any() for past in pasts.each for span in past.spans
+    ):
         return {}
     about = f"{first.figure} {first.promise}"
     names = {
@@ -130,7 +144,12 @@ def _searched(pasts: Pasts, searching: Searching, arms: Sequence[Arm], searches:
         for arm in arms
         for span in range(n_spans)
     }
-    asked = {name: (arm, span, seed) for arm in arms for span in range(n_spans) for seed, name in enumerate(names[arm.told, span])}
+    asked = {
+        name: (arm, span, seed)
+        for arm in arms
+        for span in range(n_spans)
+        for seed, name in enumerate(names[arm.told, span])
+    }
 
     def run(pair: Named) -> Point:
         arm, span, seed = asked[pair.name]
@@ -152,9 +171,13 @@ def _costs(places: Sequence[Ground], schedulers: Sequence[Scheduler], generation
 
 
 def _tried(pasts: Pasts, searching: Searching, wanted: Sequence[Wanted]) -> dict[str, list[list[float]]]:
-    """Of every point with each guard, by `_named` of its trial: its excess over the promise, and its value in each span, on each log."""
+    """Of every point with each guard, by `_named` of its trial: its excess over the promise, and its value in each
+    span, on each log."""
     trials = {
-        _named(trial, one.arm, point): (one.arm, trial) for one in wanted for ends in one.ends for point, trial in _trials(one.arm, ends)
+        _named(trial, one.arm, point): (one.arm, trial)
+        for one in wanted
+        for ends in one.ends
+        for point, trial in _trials(one.arm, ends)
     }
     found: dict[str, list[list[float]]] = {name: [] for name in trials}
     for k, past in enumerate(pasts.each):
@@ -177,8 +200,8 @@ def _trials(arm: Arm, ends: Sequence[Point]) -> list[tuple[Point, Scheduler]]:
 
 
 def _best(one: Wanted, tried: Mapping[str, Sequence[Sequence[float]]]) -> list[Point]:
-    """Of the points of each half with several guards that of the least value on its jobs, of those that keep the promise on the past; then
-    the best of all of the past, by which it is judged on."""
+    """Of the points of each half with several guards that of the least value on its jobs, of those that keep the
+    promise on the past; then the best of all of the past, by which it is judged on."""
     found = list[Point]()
     for span, ends in enumerate(one.ends):
         near = _trials(one.arm, ends)
@@ -203,8 +226,8 @@ def _waited(past: Past, pair: Named) -> Floats:
 
 
 def _judged(pasts: Pasts, one: Wanted, found: Sequence[Point], known: Sequence[Mapping[str, Floats]]) -> Step:
-    """The step of the best found on all of the past that keeps the promise with its own estimates, judged by the best of each half. found:
-    see `_best`; known: waits of each log."""
+    """The step of the best found on all of the past that keeps the promise with its own estimates, judged by the best
+    of each half. found: see `_best`; known: waits of each log."""
     waits = [[own[one.named(point)] for point in found] for own in known]
     unseen = [np.where(mask, own[0], own[1]) for mask, own in zip(pasts.inside(1), waits, strict=True)]
     whole = [one.arm.scheduler(point, one.score) for point in found[2:]]
@@ -222,5 +245,7 @@ def _with_predictions(past: Past, arm: Arm) -> Workload:
     log, replays = past.log, past.replays
     if arm.sought != PREDICTED:
         return log
-    found = simulate(log, replays.machine, "easy", record=False, **{**replays.options, "estimate": arm.estimate}).jobs["estimate_s"]
+    found = simulate(log, replays.machine, "easy", record=False, **{**replays.options, "estimate": arm.estimate}).jobs[
+        "estimate_s"
+    ]
     return log.with_jobs(log.jobs.with_columns(found.fill_null(log.jobs["walltime_s"]).alias(PREDICTED)))

@@ -19,9 +19,9 @@ from escala.tuning.tuned import Tuned
 class Several:
     """One policy for several logs.
 
-    chosen, scheduler, steps, without: as of `Tuned`, of all logs together. rule: the best rule that keeps the promise on the past of every
-    log; rules: all of them on these pasts. logs: of each log what the policy gives on its later weeks; there `rule` is the best rule of
-    this log alone.
+    chosen, scheduler, steps, without: as of `Tuned`, of all logs together. rule: the best rule that keeps the promise
+    on the past of every log; rules: all of them on these pasts. logs: of each log what the policy gives on its later
+    weeks; there `rule` is the best rule of this log alone.
     """
 
     chosen: str
@@ -38,8 +38,8 @@ class Several:
         return self.logs[0].objective
 
     def ratio(self, against: str = REFERENCE, name: str | None = None) -> float | None:
-        """The geometric mean over the logs of one of `judge.RATIOS` against a scheduler, "rule": the best of each log; by default of the
-        objective. None where no log has one."""
+        """The geometric mean over the logs of one of `judge.RATIOS` against a scheduler, "rule": the best of each log;
+        by default of the objective. None where no log has one."""
         asked = name or next(ratio for ratio, of in RATIOS.items() if of == OBJECTIVES[self.objective])
         found = [value for one in self.logs if (value := one.ratio[against][asked][0]) is not None]
         if not found:
@@ -64,11 +64,15 @@ class Several:
             "behind": sum(one.behind for one in self.logs),
             "steps": [step.as_dict() for step in self.steps],
             "without": self.without,
-            "logs": [{key: value for key, value in one.as_dict().items() if key not in ("steps", "without")} for one in self.logs],
+            "logs": [
+                {key: value for key, value in one.as_dict().items() if key not in ("steps", "without")}
+                for one in self.logs
+            ],
         }
 
     def save(self, folder: str | Path) -> Path:
-        """Write the policy into a folder, at once: `simulate(..., scheduler="policy:FOLDER")` runs it. A folder of `tune` is replaced."""
+        """Write the policy into a folder, at once: `simulate(..., scheduler="policy:FOLDER")` runs it. A folder of
+        `tune` is replaced."""
         from escala.tuning.folder import VERB, write
         from escala.writing import saved_folder
 

@@ -34,7 +34,8 @@ class Split:
 
     @property
     def fit_until_s(self) -> float:
-        """The instant that parts the past: searches see what is before, and are judged on the weeks from there to the split."""
+        """The instant that parts the past: searches see what is before, and are judged on the weeks from there to the
+        split."""
         return self.first_s + FIT_SHARE * (self.at_s - self.first_s)
 
     @property
@@ -70,14 +71,14 @@ def split_of(log: Workload, after: str | float) -> Split:
     share, days = share_of(after), log.span_s / DAY_S
     if days < 7 * LEAST_WEEKS:
         raise EscalaError(
-            f"workload {log.name!r}: its jobs are submitted within {days:.1f} days; a rule is chosen and judged by weeks: "
-            f"give a log of at least {LEAST_WEEKS} weeks"
+            f"workload {log.name!r}: its jobs are submitted within {days:.1f} days; a rule is chosen and judged by "
+            f"weeks: give a log of at least {LEAST_WEEKS} weeks"
         )
     first, last = float(log.jobs["submit_s"][0]), float(log.jobs["submit_s"][-1])
     split = Split(first, first + share * (last - first), last)
     if min(split.at_s - first, last - split.at_s) < WEEK_S:
         raise EscalaError(
-            f"after={quoted(after)} (--after): of the {days:.1f} days of workload {log.name!r} that leaves less than a week before or "
-            "after: give a share that leaves a week on both sides"
+            f"after={quoted(after)} (--after): of the {days:.1f} days of workload {log.name!r} that leaves less than "
+            "a week before or after: give a share that leaves a week on both sides"
         )
     return split

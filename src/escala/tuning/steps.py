@@ -1,11 +1,12 @@
-"""Beyond the rules: predictions, orders of those who pass, and searched weights, each kept only if it is ahead of the best rule on weeks of
-the past that its search has not seen.
+"""Beyond the rules: predictions, orders of those who pass, and searched weights, each kept only if it is ahead of the
+best rule on weeks of the past that its search has not seen.
 
-A candidate that was chosen on one part of the past is judged on another, beside the rule that is best on that same part: what is chosen
-from many is worse elsewhere, and so is a rule. Of predictions, and of orders of those who pass, the one with the least value on the first
-part (`split`) is judged on the rest. Searched weights, and the guards of given scores, are chosen on each half and judged on the other
-(`search`). Kept is what keeps the promise on the whole past, is ahead by the whole interval over paired weeks and in the figure of all
-weeks together, and has a better value on the whole past than the best rule there.
+A candidate that was chosen on one part of the past is judged on another, beside the rule that is best on that same
+part: what is chosen from many is worse elsewhere, and so is a rule. Of predictions, and of orders of those who pass,
+the one with the least value on the first part (`split`) is judged on the rest. Searched weights, and the guards of
+given scores, are chosen on each half and judged on the other (`search`). Kept is what keeps the promise on the whole
+past, is ahead by the whole interval over paired weeks and in the figure of all weeks together, and has a better value
+on the whole past than the best rule there.
 """
 
 from __future__ import annotations
@@ -34,10 +35,13 @@ PREDICTION, PASSING, GIVEN, WEIGHTS = PARTS = "prediction", "backfill", "given s
 class Step:
     """One candidate beyond the rules.
 
-    fit, whole: its value on the first part of the past and on all of it (`choice.value`); excess: 0 where the promise is kept on the past.
-    ratio: the geometric mean over the weeks not seen in the choice of its figure to that of the rule chosen likewise, with its interval;
-    total: the ratio of the figures of all these weeks together. Of searched weights and given scores fit is of weeks not seen too. figures:
-    on the past of each log. Of several logs values are means, and ratios geometric means over them.
+    fit, whole: its value on the first part of the past and on all of it (`choice.value`); excess: 0 where the promise
+    is kept on the past.
+    ratio: the geometric mean over the weeks not seen in the choice of its figure to that of the rule chosen likewise,
+    with its interval;
+    total: the ratio of the figures of all these weeks together. Of searched weights and given scores fit is of weeks
+    not seen too. figures: on the past of each log. Of several logs values are means, and ratios geometric means over
+    them.
     """
 
     part: str
@@ -74,8 +78,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Past:
-    """The past of one log, and how candidates are valued on it. log: its jobs; baselines: what the promise can name, and found: their
-    figures; waits: under the rules and baselines, s, [jobs]; rules: judged here."""
+    """The past of one log, and how candidates are valued on it. log: its jobs; baselines: what the promise can name,
+    and found: their figures; waits: under the rules and baselines, s, [jobs]; rules: judged here."""
 
     log: Workload
     replays: Replays
@@ -100,7 +104,9 @@ class Past:
     def value(self, waits: Floats, inside: NDArray[np.bool_]) -> float:
         """The value of a schedule on some of the jobs; see `choice.value`."""
         jobs = self.jobs.part(inside)
-        return value(jobs, waits[inside], self.waits[REFERENCE][inside], self.figure, self.split.past_weeks(jobs.submit_s))
+        return value(
+            jobs, waits[inside], self.waits[REFERENCE][inside], self.figure, self.split.past_weeks(jobs.submit_s)
+        )
 
     def excess(self, waits: Floats) -> float:
         """Of a schedule over the promise."""
@@ -108,7 +114,8 @@ class Past:
 
 
 class Seen(NamedTuple):
-    """By what a candidate is judged on one log: its jobs, the candidate's waits, the rule's, and the week of each job."""
+    """By what a candidate is judged on one log: its jobs, the candidate's waits, the rule's, and the week of each
+    job."""
 
     jobs: Jobs
     waits: Floats
@@ -118,8 +125,8 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Pasts:
-    """The pasts of the logs that get one policy; each counts alike. rules: on all of them; rule: the best. Waits and masks below: of each
-    log, in their order."""
+    """The pasts of the logs that get one policy; each counts alike. rules: on all of them; rule: the best. Waits and
+    masks below: of each log, in their order."""
 
     each: Sequence[Past]
     rules: Sequence[Ranked]
@@ -128,7 +135,9 @@ class Pasts:
 
     def value(self, waits: Sequence[Floats], inside: Sequence[NDArray[np.bool_]]) -> float:
         """The mean value of schedules on some of the jobs."""
-        return sum(past.value(own, mask) for past, own, mask in zip(self.each, waits, inside, strict=True)) / len(self.each)
+        return sum(past.value(own, mask) for past, own, mask in zip(self.each, waits, inside, strict=True)) / len(
+            self.each
+        )
 
     def excess(self, waits: Sequence[Floats]) -> float:
         """Of schedules over the promise, added up."""
@@ -148,8 +157,8 @@ class Pasts:
         return self._judged((part, scheduler), waits, self.value(waits, fit), seen)
 
     def crossed(self, part: str, scheduler: str | Scheduler, waits: Sequence[Floats], unseen: Sequence[Floats]) -> Step:
-        """A candidate that was chosen on all of the past, from its waits there, and from those of candidates that were chosen likewise on
-        one half of the past, in the other half (`unseen`): by these it is judged."""
+        """A candidate that was chosen on all of the past, from its waits there, and from those of candidates that were
+        chosen likewise on one half of the past, in the other half (`unseen`): by these it is judged."""
         first, second = (self.rule_of(self.inside(half)) for half in (0, 1))
         seen = list[Seen]()
         for past, own in zip(self.each, unseen, strict=True):
@@ -157,10 +166,14 @@ class Pasts:
             seen.append(Seen(past.jobs, own, rule, past.split.past_weeks(past.jobs.submit_s)))
         return self._judged((part, scheduler), waits, self.value(unseen, self.inside(2)), seen)
 
-    def _judged(self, what: tuple[str, str | Scheduler], waits: Sequence[Floats], fit: float, seen: Sequence[Seen]) -> Step:
+    def _judged(
+        self, what: tuple[str, str | Scheduler], waits: Sequence[Floats], fit: float, seen: Sequence[Seen]
+    ) -> Step:
         """A step."""
         figure = self.each[0].figure
-        ratio = judge.mean_over_logs([judge.weeks_of(one.jobs, one.waits, one.rule, figure, one.week) for one in seen], self.seed)
+        ratio = judge.mean_over_logs(
+            [judge.weeks_of(one.jobs, one.waits, one.rule, figure, one.week) for one in seen], self.seed
+        )
         pairs = [(figures(one.jobs, one.waits)[figure], figures(one.jobs, one.rule)[figure]) for one in seen]
         total = math.exp(sum(log_ratio(ours, theirs, figure) for ours, theirs in pairs) / len(pairs))
         own = tuple(figures(past.jobs, each) for past, each in zip(self.each, waits, strict=True))
@@ -178,6 +191,9 @@ def best_of(steps: Sequence[Step]) -> Step | None:
 
 
 def kept_of(steps: Sequence[Step], rule: float) -> list[Step]:
-    """What is kept: the best of each part, where it is ahead of the best rule (`rule`: its value on the whole past); the last is best."""
+    """What is kept: the best of each part, where it is ahead of the best rule (`rule`: its value on the whole past);
+    the last is best."""
     best = [best_of([step for step in steps if step.part == part]) for part in PARTS]
-    return sorted((step for step in best if step is not None and step.ahead and step.whole < rule), key=lambda step: -step.whole)
+    return sorted(
+        (step for step in best if step is not None and step.ahead and step.whole < rule), key=lambda step: -step.whole
+    )

@@ -23,13 +23,15 @@ POLICY, RULE = "policy", "rule"
 class Tuned:
     """What `tune` chose, and what it gives on the later weeks.
 
-    chosen: the policy's name; scheduler: what every parameter takes that takes a scheduler, the name unless weights were searched (then
-    the name tells the file `score.toml` of the policy's folder). rule: the best rule that keeps the promise on the past. tried: the rules
-    on the past; steps: what was tried beyond them, and without: why nothing was ("": it was); see `steps`. past: figures there of what the
-    promise can name. later: "policy", the baselines and the rule -> figures of the jobs submitted after the split, in one continuous
-    replay. ratio: of the policy's figures to each of them, (value, low, high), intervals from 1 000 resamples of whole weeks, paired.
-    parts: what each part of the policy gives there. groups, users: who pays, against easy; see `judge`. about: what was asked, and of
-    which log. recorded: the log's own waits beside easy's on the later weeks (`metrics.recorded.recorded_waits`), None where it tells none.
+    chosen: the policy's name; scheduler: what every parameter takes that takes a scheduler, the name unless weights
+    were searched (then the name tells the file `score.toml` of the policy's folder). rule: the best rule that keeps the
+    promise on the past. tried: the rules on the past; steps: what was tried beyond them, and without: why nothing was
+    ("": it was); see `steps`. past: figures there of what the promise can name. later: "policy", the baselines and the
+    rule -> figures of the jobs submitted after the split, in one continuous replay. ratio: of the policy's figures to
+    each of them, (value, low, high), intervals from 1 000 resamples of whole weeks, paired.
+    parts: what each part of the policy gives there. groups, users: who pays, against easy; see `judge`. about: what was
+    asked, and of which log. recorded: the log's own waits beside easy's on the later weeks
+    (`metrics.recorded.recorded_waits`), None where it tells none.
     """
 
     chosen: str
@@ -69,7 +71,8 @@ class Tuned:
 
     @property
     def clauses(self) -> list[dict[str, Any]]:
-        """The promise on the later weeks: of each condition what the figure is, what it may be, and whether it is kept."""
+        """The promise on the later weeks: of each condition what the figure is, what it may be, and whether it is
+        kept."""
         return self.promise.judged(self.later[POLICY], self.later)
 
     def as_dict(self) -> dict[str, Any]:
@@ -81,7 +84,9 @@ class Tuned:
             "promise": self.clauses,
             "ahead": self.ahead,
             "later": self.later,
-            "ratio": {against: {name: list(found) for name, found in each.items()} for against, each in self.ratio.items()},
+            "ratio": {
+                against: {name: list(found) for name, found in each.items()} for against, each in self.ratio.items()
+            },
             "parts": [part.as_dict() for part in self.parts],
             "steps": [step.as_dict() for step in self.steps],
             "without": self.without,
@@ -92,7 +97,8 @@ class Tuned:
         }
 
     def save(self, folder: str | Path) -> Path:
-        """Write the policy into a folder, at once: `simulate(..., scheduler="policy:FOLDER")` runs it. A folder of `tune` is replaced."""
+        """Write the policy into a folder, at once: `simulate(..., scheduler="policy:FOLDER")` runs it. A folder of
+        `tune` is replaced."""
         from escala.tuning.folder import VERB, write
         from escala.writing import saved_folder
 

@@ -1,4 +1,5 @@
-"""`tune`: replay the past under many rules, take the best that keeps the promise, go on from there, judge it once on the later weeks."""
+"""`tune`: replay the past under many rules, take the best that keeps the promise, go on from there, judge it once on
+the later weeks."""
 
 from __future__ import annotations
 
@@ -59,14 +60,16 @@ def tune(
 ) -> Tuned:
     """Choose an order of the queue on a log's past, under a promise, and judge it on its later weeks.
 
-    workload, platform: see `simulate`. objective: slowdown (mean bounded slowdown), wait, area-wait (mean wait, jobs weighted by cores x
-    runtime) or p95-wait. promise: what may not get worse, see `escala.tuning.promise`; it is checked on the past. after: the share of the
-    log's time that is its past. present: the scheduler that runs today, to be compared with too. predictors: estimates that are tried in
-    place of requests, as `estimate` takes them, "model" is one fitted to this past; () tries none. scores: linear ones that are tried as
-    they are, "escala" or "score:FILE". searches: of weights, under each estimate; 0: none. seed: of the intervals and models. on:
-    where replays are made, see `compare`; jobs: N is "local:N".
-    keep: where finished replays go, and are taken from. begin: told what is done now, gives what to tell the share done. options: as of
-    `simulate`. EscalaError: an unknown objective, a promise that cannot be read or that no rule keeps, a log of less than three weeks.
+    workload, platform: see `simulate`. objective: slowdown (mean bounded slowdown), wait, area-wait (mean wait, jobs
+    weighted by cores x runtime) or p95-wait. promise: what may not get worse, see `escala.tuning.promise`; it is
+    checked on the past. after: the share of the log's time that is its past. present: the scheduler that runs today, to
+    be compared with too. predictors: estimates that are tried in place of requests, as `estimate` takes them, "model"
+    is one fitted to this past; () tries none. scores: linear ones that are tried as they are, "escala" or "score:FILE".
+    searches: of weights, under each estimate; 0: none. seed: of the intervals and models. on: where replays are made,
+    see `compare`; jobs: N is "local:N".
+    keep: where finished replays go, and are taken from. begin: told what is done now, gives what to tell the share
+    done. options: as of `simulate`. EscalaError: an unknown objective, a promise that cannot be read or that no rule
+    keeps, a log of less than three weeks.
     """
     asked = asked_of(objective, promise, after, present, predictors, scores, searches, {**options, "seed": seed})
     with replays_on(on, jobs) as each:
@@ -92,9 +95,9 @@ def tune_several(
 ) -> Several:
     """Choose one policy for several logs on the pasts of all of them, and judge it on the later weeks of each.
 
-    logs: pairs (workload, platform) as of `simulate`. Each counts alike: values are means over the logs, weights are searched on as many
-    last jobs of each, and the promise is to be kept on the past of every log. No model is fitted, for it is of one log. The rest as of
-    `tune`. EscalaError: fewer than two logs, and as of `tune`.
+    logs: pairs (workload, platform) as of `simulate`. Each counts alike: values are means over the logs, weights are
+    searched on as many last jobs of each, and the promise is to be kept on the past of every log. No model is fitted,
+    for it is of one log. The rest as of `tune`. EscalaError: fewer than two logs, and as of `tune`.
     """
     if len(logs) < 2:
         raise EscalaError(f"tune_several needs at least two logs, not {len(logs)}: tune takes one")
@@ -114,7 +117,11 @@ def _apart(logs: Sequence[tuple[Workload, Platform]]) -> list[tuple[Workload, Pl
 
 
 def tuned_on(
-    logs: Sequence[tuple[Workload, Platform]], asked: Asked, keep: Pieces | None, begin: Begin | None, each: Each | Share
+    logs: Sequence[tuple[Workload, Platform]],
+    asked: Asked,
+    keep: Pieces | None,
+    begin: Begin | None,
+    each: Each | Share,
 ) -> Several:
     """Choose one policy on the pasts of logs, and judge it on the later weeks of each."""
     splits, seed, several = [split_of(log, asked.after) for log, _ in logs], asked.how.seed, len(logs) > 1
@@ -129,13 +136,16 @@ def tuned_on(
     steps, without = _beyond(pasts, asked)
     kept = kept_of(steps, rule.value)
     chosen = kept[-1].scheduler if kept else rule.name
-    found = [_judged(one, log, (rule.name, steps, kept, without), asked) for one, (log, _) in zip(past, logs, strict=True)]
+    found = [
+        _judged(one, log, (rule.name, steps, kept, without), asked) for one, (log, _) in zip(past, logs, strict=True)
+    ]
     return Several(name_of(chosen), chosen, rule.name, rules, steps, without, found)
 
 
 def _judged(past: Past, log: Workload, found: tuple[str, list[Step], list[Step], str], asked: Asked) -> Tuned:
-    """What was found, judged on the later weeks of a log. found: the rule, what was tried beyond it, what of it was kept, and what is to
-    be said of what was not tried. The rule that the policy is compared with is the best of this log alone."""
+    """What was found, judged on the later weeks of a log. found: the rule, what was tried beyond it, what of it was
+    kept, and what is to be said of what was not tried. The rule that the policy is compared with is the best of this
+    log alone."""
     (common, steps, kept, without), seed, replays, baselines = found, asked.how.seed, past.replays, asked.baselines
     chosen = kept[-1].scheduler if kept else common
     rule = best(ranked([past.rules]), past.promise, [past.found], [log.name]).name
@@ -168,7 +178,9 @@ def _past(replays: Replays, log: Workload, split: Split, asked: Asked) -> Past:
     """The past of a log, and every rule judged on it."""
     names, before, baselines = candidates(), split.past(log), asked.baselines
     every = [*names, *(one for one in baselines if name_of(one) not in names)]
-    what = f"replaying the past{f' of {log.name}' if replays.of else ''}, {len(before):,} jobs, under {len(every)} rules"
+    what = (
+        f"replaying the past{f' of {log.name}' if replays.of else ''}, {len(before):,} jobs, under {len(every)} rules"
+    )
     jobs, waits = replays.play(PAST, before, every, what)
     found = {name_of(one): figures(jobs, waits[name_of(one)]) for one in baselines}
     rules = tried(jobs, waits, names, asked.figure, asked.promise, split.past_weeks(jobs.submit_s))
@@ -180,7 +192,10 @@ def _beyond(pasts: Pasts, asked: Asked) -> tuple[list[Step], str]:
     each = pasts.each
     if not all(past.split.validates for past in each):
         whose = "the past's last part" if len(each) == 1 else "the last part of each log's past"
-        return [], f"Nothing beyond the rules was tried: that needs {LEAST_VALIDATION_WEEKS} weeks of {whose} to judge it by."
+        return (
+            [],
+            f"Nothing beyond the rules was tried: that needs {LEAST_VALIDATION_WEEKS} weeks of {whose} to judge it by.",
+        )
     usable_, without = usable([past.log for past in each], asked.predictors)
     named_, models, lost = fitted(each, usable_, pasts.seed)
     names = {PREDICTION: predicted(pasts.rules, named_) if named_ else [], PASSING: passed(pasts.rule.name)}
@@ -189,7 +204,9 @@ def _beyond(pasts: Pasts, asked: Asked) -> tuple[list[Step], str]:
     if every:
         what = f"replaying the past under {len(every)} schedulers near the best rule"
         waits = [past.replays.play(PAST, past.log, [*every.values()], what)[1] for past in each]
-        steps = [pasts.step(part, every[name], [own[name] for own in waits]) for part, some in names.items() for name in some]
+        steps = [
+            pasts.step(part, every[name], [own[name] for own in waits]) for part, some in names.items() for name in some
+        ]
     steps += search(pasts, arms_of(named_, models), asked.searches, asked.scores)
     return steps, " ".join(text for text in (without, lost) if text)
 
@@ -202,7 +219,9 @@ def _later(replays: Replays, log: Workload, split: Split, schedulers: Sequence[A
     return jobs.part(later), {name: w[later] for name, w in waits.items()}
 
 
-def _parts(parts: Sequence[tuple[str, str | Scheduler]], jobs: Jobs, waits: Mapping[str, Floats], week: Any, seed: int) -> list[Part]:
+def _parts(
+    parts: Sequence[tuple[str, str | Scheduler]], jobs: Jobs, waits: Mapping[str, Floats], week: Any, seed: int
+) -> list[Part]:
     """What each part gives on the later weeks."""
     found, before = list[Part](), REFERENCE
     for part, one in parts:

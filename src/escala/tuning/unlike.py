@@ -1,11 +1,14 @@
-"""Has a log become another one? Its later weeks beside its past, feature by feature, and what a policy still gives there.
+"""Has a log become another one? Its later weeks beside its past, feature by feature, and what a policy still gives
+there.
 
-A week's distance is that of Kolmogorov and Smirnov: the largest difference of two distribution functions, the week's and that of all the
-past (of a week of the past: of all others). A later week is unlike the past where its distance is beyond what 95 % of the past's own weeks
-have. The log has drifted in a feature where at least three of the last four weeks are unlike in it.
+A week's distance is that of Kolmogorov and Smirnov: the largest difference of two distribution functions, the week's
+and that of all the past (of a week of the past: of all others). A later week is unlike the past where its distance is
+beyond what 95 % of the past's own weeks have. The log has drifted in a feature where at least three of the last four
+weeks are unlike in it.
 
-A policy has its own evidence: what its weeks of the past gave beside EASY, and what its folder says that its later weeks gave
-(`ratio_to_easy` in `policy.toml`). It does worse where at least three of the last four weeks are beyond both.
+A policy has its own evidence: what its weeks of the past gave beside EASY, and what its folder says that its later
+weeks gave (`ratio_to_easy` in `policy.toml`). It does worse where at least three of the last four weeks are beyond
+both.
 """
 
 from __future__ import annotations
@@ -27,7 +30,12 @@ from escala.tuning.measures import Floats, jobs_of, weekly
 from escala.tuning.split import WEEK_S, Split, split_of
 from escala.workload import Workload
 
-FEATURES = {"request": "requested times", "runtime": "run times", "cores": "cores of jobs", "gap": "times between submissions"}
+FEATURES = {
+    "request": "requested times",
+    "runtime": "run times",
+    "cores": "cores of jobs",
+    "gap": "times between submissions",
+}
 LEAST_JOBS = 20
 """A week with fewer jobs says nothing."""
 LEAST_WEEKS = 5
@@ -39,8 +47,8 @@ REFERENCE = "easy"
 
 @dataclass(frozen=True)
 class Week:
-    """A later week: its number from the split, jobs, the distance of each feature, those in which it is unlike the past, and the policy's
-    bounded slowdown over EASY's (None: no policy was asked for)."""
+    """A later week: its number from the split, jobs, the distance of each feature, those in which it is unlike the
+    past, and the policy's bounded slowdown over EASY's (None: no policy was asked for)."""
 
     number: int
     jobs: int
@@ -51,9 +59,10 @@ class Week:
 
 @dataclass(frozen=True)
 class Drift:
-    """The later weeks of a log, and what is usual (`limits`, by feature). drifted: features of `FEATURES`; scheduler: the policy, "" for
-    none; past_ratio, last_ratio: its bounded slowdown over EASY's on the past, and on the last four weeks; usual_ratio: that of a week
-    which 95 % of the past's weeks have at most. promised: what its folder says of it, with its interval."""
+    """The later weeks of a log, and what is usual (`limits`, by feature). drifted: features of `FEATURES`; scheduler:
+    the policy, "" for none; past_ratio, last_ratio: its bounded slowdown over EASY's on the past, and on the last four
+    weeks; usual_ratio: that of a week which 95 % of the past's weeks have at most. promised: what its folder says of
+    it, with its interval."""
 
     past_weeks: int
     weeks: list[Week]
@@ -88,11 +97,14 @@ class Drift:
         return {**asdict(self), "behind": self.behind, "worse": self.worse, "tune_again": self.tune_again}
 
 
-def drift(log: Workload, after: str | float = "60%", platform: Any = None, scheduler: Any = None, **options: Any) -> Drift:
+def drift(
+    log: Workload, after: str | float = "60%", platform: Any = None, scheduler: Any = None, **options: Any
+) -> Drift:
     """Compare the later weeks of a log with its past.
 
-    after: the share of the log's time that is its past. platform, scheduler: a policy that was chosen there, replayed over the whole log
-    beside EASY. options: as of `simulate`. EscalaError for a log without five full weeks of the past and one later week.
+    after: the share of the log's time that is its past. platform, scheduler: a policy that was chosen there, replayed
+    over the whole log beside EASY. options: as of `simulate`. EscalaError for a log without five full weeks of the past
+    and one later week.
     """
     if scheduler is not None and platform is None:
         raise EscalaError("drift: a scheduler is replayed on a platform: give both")
@@ -104,8 +116,8 @@ def drift(log: Workload, after: str | float = "60%", platform: Any = None, sched
     whole = counts[: int((split.at_s - split.first_s) // WEEK_S)]  # the last week of the past may be cut
     if int((whole >= LEAST_JOBS).sum()) < LEAST_WEEKS:
         raise EscalaError(
-            f"workload {log.name!r}: its past has {int((whole >= LEAST_JOBS).sum())} weeks of at least {LEAST_JOBS} jobs; {LEAST_WEEKS} "
-            "are needed to tell what is usual: give a longer log, or a larger after= (--after)"
+            f"workload {log.name!r}: its past has {int((whole >= LEAST_JOBS).sum())} weeks of at least {LEAST_JOBS} "
+            f"jobs; {LEAST_WEEKS} are needed to tell what is usual: give a longer log, or a larger after= (--after)"
         )
     values = _features(log)
     past = [(number == week) & ~later for week in np.flatnonzero(whole >= LEAST_JOBS)]
@@ -120,7 +132,9 @@ def drift(log: Workload, after: str | float = "60%", platform: Any = None, sched
         unlike = [name for name, far in distance.items() if far > limits[name]]
         weeks.append(Week(k, int(mine.sum()), distance, unlike, None if ratio is None else ratio.of_week(k)))
     if not weeks:
-        raise EscalaError(f"workload {log.name!r}: no week after the split has {LEAST_JOBS} jobs: give a smaller after= (--after)")
+        raise EscalaError(
+            f"workload {log.name!r}: no week after the split has {LEAST_JOBS} jobs: give a smaller after= (--after)"
+        )
     last = weeks[-LAST:]
     drifted = [name for name in FEATURES if sum(name in week.unlike for week in last) >= UNLIKE]
     told = name_of(scheduler) if scheduler is not None else ""
@@ -140,7 +154,10 @@ def _features(log: Workload) -> dict[str, Floats]:
 def _distance(a: Floats, b: Floats) -> float:
     """Of Kolmogorov and Smirnov, between two samples."""
     at = np.concatenate([a, b])
-    below = np.searchsorted(np.sort(a), at, side="right") / len(a), np.searchsorted(np.sort(b), at, side="right") / len(b)
+    below = (
+        np.searchsorted(np.sort(a), at, side="right") / len(a),
+        np.searchsorted(np.sort(b), at, side="right") / len(b),
+    )
     return float(np.abs(below[0] - below[1]).max())
 
 
@@ -150,7 +167,8 @@ def _usual(distances: list[float]) -> float:
 
 @dataclass(frozen=True)
 class _Ratios:
-    """Sums of the bounded slowdown by later week, [weeks], of the policy and of EASY; and their ratio on the past, and in its weeks."""
+    """Sums of the bounded slowdown by later week, [weeks], of the policy and of EASY; and their ratio on the past, and
+    in its weeks."""
 
     past: float
     before: list[float]  # by week of the past

@@ -1,5 +1,6 @@
-"""The weights of a linear score, searched by the cross-entropy method (Rubinstein 1999, "The Cross-Entropy Method for Combinatorial and
-Continuous Optimization"): points are drawn around a mean, the best of them give the next mean and spread.
+"""The weights of a linear score, searched by the cross-entropy method (Rubinstein 1999, "The Cross-Entropy Method for
+Combinatorial and Continuous Optimization"): points are drawn around a mean, the best of them give the next mean and
+spread.
 
 A point is the weights of `FEATURES`, whose sizes add up to 1, and the logarithm of the guard in hours.
 """
@@ -64,7 +65,9 @@ def start(score: str, guard_h: float) -> Point:
 def linear_at(point: Point) -> Linear:
     """The score of a point, its weights to three digits."""
     weights = point[:-1] / max(float(np.abs(point[:-1]).sum()), 1e-9)
-    pairs = tuple((name, round(float(w), 3)) for name, w in zip(FEATURES, weights, strict=True) if round(float(w), 3) != 0.0)
+    pairs = tuple(
+        (name, round(float(w), 3)) for name, w in zip(FEATURES, weights, strict=True) if round(float(w), 3) != 0.0
+    )
     return Linear(pairs or (("log_estimate", 0.0),))
 
 
@@ -77,8 +80,8 @@ def point_of(score: Linear) -> Point:
 
 
 def given(scores: Sequence[str]) -> dict[str, Point]:
-    """Scores as they stand behind `queue=` -> their points; a file by the name under which it goes into the policy's folder. EscalaError
-    for one that is not linear, or with other features."""
+    """Scores as they stand behind `queue=` -> their points; a file by the name under which it goes into the policy's
+    folder. EscalaError for one that is not linear, or with other features."""
     found = dict[str, Point]()
     for score in scores:
         linear = queue_of(f"easy:queue={score}").orders[0]
@@ -90,7 +93,8 @@ def given(scores: Sequence[str]) -> dict[str, Point]:
 
 
 def scheduler_at(point: Point, estimate: Any = None, told: str = "", score: str = SEARCHED) -> Scheduler:
-    """The scheduler of a point. estimate: by which it is ordered, None: requests; told, score: what its name says of both."""
+    """The scheduler of a point. estimate: by which it is ordered, None: requests; told, score: what its name says of
+    both."""
     hours = round(min(max(10.0 ** float(point[-1]), SHORTEST_H), LONGEST_H))
     found = queue_by(linear_at(point), guard_s=3600.0 * hours)
     name = named(f"easy:queue={score}", f"{hours}h", order_estimate=told)
@@ -98,15 +102,18 @@ def scheduler_at(point: Point, estimate: Any = None, told: str = "", score: str 
 
 
 def searched(cost: Cost, at: Callable[[Point], Any], seed: int) -> Point:
-    """The mean at which a search ends: single points that it met are better where it looked, and worse elsewhere. cost: what is made
-    small; at: what is tried at a point, such as its scheduler."""
+    """The mean at which a search ends: single points that it met are better where it looked, and worse elsewhere. cost:
+    what is made small; at: what is tried at a point, such as its scheduler."""
     random = np.random.default_rng([seed, 0x57A7])
     starts = [start(score, guard_h) for score in STARTS for guard_h in START_GUARDS_H]
     costs = cost([at(point) for point in starts], 0)
     mean = starts[int(np.argmin(costs))]
     spread = np.append(np.full(len(FEATURES), SPREAD), GUARD_SPREAD)
     for generation in range(GENERATIONS):
-        drawn = [_scaled(mean), *(_scaled(mean + spread * random.standard_normal(len(mean))) for _ in range(POINTS - 1))]
+        drawn = [
+            _scaled(mean),
+            *(_scaled(mean + spread * random.standard_normal(len(mean))) for _ in range(POINTS - 1)),
+        ]
         costs = cost([at(point) for point in drawn], generation)
         order = np.argsort(costs, kind="stable")[:ELITE]
         elite = np.array([drawn[i] for i in order])

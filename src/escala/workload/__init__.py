@@ -3,13 +3,14 @@
 from typing import TYPE_CHECKING
 
 from escala.lazy import loaded_when_used
-from escala.workload.batsim import write_batsim
 from escala.workload.clean import CleaningRules
+from escala.workload.columns import SCHEMA
 from escala.workload.describe import Description, day_group, describe
 from escala.workload.read import read_workload
 from escala.workload.swf import read_header, write_swf
-from escala.workload.table import SCHEMA, Workload
+from escala.workload.table import Workload
 from escala.workload.tabular import read_pack
+from escala.workload.to_batsim import write_batsim
 
 if TYPE_CHECKING:
     from escala.workload import generate
@@ -31,4 +32,6 @@ __all__ = [
     "write_swf",
 ]
 
-__getattr__ = loaded_when_used(__name__, {"generate": "escala.workload.generate", "write_parquet": "escala.workload.to_parquet"})
+__getattr__ = loaded_when_used(
+    __name__, {"generate": "escala.workload.generate", "write_parquet": "escala.workload.to_parquet"}
+)

@@ -1,7 +1,7 @@
 """What accounting says that a job asked for, as the columns of `shapes`, and where it ran: nodes, memory, GPUs, hosts.
 
-Slurm writes memory per node (`4Gn`), per core (`2000Mc`) or, since 21.08, of the whole job (`8G`); a number over 2^31 MB is one per core,
-less 2^31. What is told of a whole job is taken as spread evenly over its nodes, rounded up.
+Slurm writes memory per node (`4Gn`), per core (`2000Mc`) or, since 21.08, of the whole job (`8G`); a number over 2^31
+MB is one per core, less 2^31. What is told of a whole job is taken as spread evenly over its nodes, rounded up.
 """
 
 from __future__ import annotations
@@ -20,23 +20,36 @@ FIELDS = ("nnodes", "allocnodes", "reqnodes")
 
 
 def of_sacct(have: set[str], submission: str) -> dict[str, pl.Expr]:
-    """From the text fields of a sacct listing, and its times as seconds. have: the fields that there are. A job that became eligible after
-    its submission (by a begin time, a dependency or a hold) may not begin before, where that is not taken as its submission."""
-    nodes = pl.coalesce(*(_positive(_text(name, have)) for name in FIELDS), _positive(_text("alloctres", have).str.extract(_tres("node"))))
+    """From the text fields of a sacct listing, and its times as seconds. have: the fields that there are. A job that
+    became eligible after its submission (by a begin time, a dependency or a hold) may not begin before, where that is
+    not taken as its submission."""
+    nodes = pl.coalesce(
+        *(_positive(_text(name, have)) for name in FIELDS),
+        _positive(_text("alloctres", have).str.extract(_tres("node"))),
+    )
     tres = [_text(name, have) for name in ("alloctres", "reqtres")]
     asked = _text("reqmem", have)
     amount, unit = _megabytes(asked), asked.str.extract(r"([nc])$")
     by_core = (unit == "c") | (amount >= PER_CORE_MB)
-    per_core = pl.when(by_core.fill_null(False)).then(amount - pl.when(amount >= PER_CORE_MB).then(PER_CORE_MB).otherwise(0.0))
-    whole = pl.coalesce(pl.when(unit.is_null()).then(amount), *(_megabytes(text.str.extract(r"(?:^|,)mem=([^,]+)")) for text in tres))
-    per_node = pl.when(~by_core.fill_null(False)).then(pl.when(unit == "n").then(amount).otherwise(whole / nodes.fill_null(1)))
+    per_core = pl.when(by_core.fill_null(False)).then(
+        amount - pl.when(amount >= PER_CORE_MB).then(PER_CORE_MB).otherwise(0.0)
+    )
+    whole = pl.coalesce(
+        pl.when(unit.is_null()).then(amount), *(_megabytes(text.str.extract(r"(?:^|,)mem=([^,]+)")) for text in tres)
+    )
+    per_node = pl.when(~by_core.fill_null(False)).then(
+        pl.when(unit == "n").then(amount).otherwise(whole / nodes.fill_null(1))
+    )
     gpus = pl.coalesce(
-        *(_positive(text.str.extract(_tres("gres/gpu"))) for text in tres), *(_positive(text.str.extract(_kind(2))) for text in tres)
+        *(_positive(text.str.extract(_tres("gres/gpu"))) for text in tres),
+        *(_positive(text.str.extract(_kind(2))) for text in tres),
     )
     kind = pl.coalesce(*(text.str.extract(_kind(1)) for text in tres))
     hosts = _text("nodelist", have)
     array = pl.col("job_id").str.extract(ARRAY)
-    throttle = pl.coalesce(_text("arraytaskthrottle", have), _text("submitline", have).str.extract(THROTTLE)).cast(pl.Int64, strict=False)
+    throttle = pl.coalesce(_text("arraytaskthrottle", have), _text("submitline", have).str.extract(THROTTLE)).cast(
+        pl.Int64, strict=False
+    )
     eligible = pl.col("eligible_at")
     late = (eligible - pl.col("submit_at") > LATE_S) & (eligible <= pl.col("start_at"))
     return {
@@ -54,7 +67,8 @@ def of_sacct(have: set[str], submission: str) -> dict[str, pl.Expr]:
 
 
 def of_pbs(exec_host: pl.Expr, nodes: pl.Expr, gpus: pl.Expr, memory: pl.Expr) -> dict[str, pl.Expr]:
-    """From the keys of an E record: exec_host (`c3/30+c3/31`, `c3/0-7+c4/0-7`), unique_node_count or nodect, GPUs and memory of the job."""
+    """From the keys of an E record: exec_host (`c3/30+c3/31`, `c3/0-7+c4/0-7`), unique_node_count or nodect, GPUs and
+    memory of the job."""
     count = _positive(nodes)
     return {
         "nodes": count.cast(pl.Int64),

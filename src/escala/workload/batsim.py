@@ -1,39 +1,39 @@
 """Batsim's workload JSON, read and written, with the profile names of all its versions.
 
-A job names a profile; the profile says what the job does. Escala needs of it a runtime, or work in flops, and how hard the cores work:
+A job names a profile; the profile says what the job does. Escala needs of it a runtime, or work in flops, and how hard
+the cores work:
 
 | profile | runtime | load |
 |---|---|---|
 | delay | its delay | 0 |
-| parallel, homogeneous, homogeneous total | flops of the busiest core / speed | 1, or mean / largest amount where cores differ |
+| parallel, homogeneous, homogeneous total | flops of the busiest core / speed | 1, or mean / largest amount where cores
+differ |
 | composed (sequence) | sum of its parts x `repeat` | mean over time |
 
-Communication beside computation is left out and counted ("note: communication ignored"): its time depends on a network model. A profile
-that only communicates, moves data or replays a trace is refused by name.
+Communication beside computation is left out and counted ("note: communication ignored"): its time depends on a network
+model. A profile that only communicates, moves data or replays a trace is refused by name.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from escala.errors import EscalaError, quoted
 from escala.reading import parse_json, read_text
-from escala.workload.files import write_atomic
 from escala.workload.filters import Keep, every
 from escala.workload.ignored import column_of
-from escala.workload.swf import refuse_unsayable
-from escala.workload.table import NAMED, Workload
 
 KINDS: dict[str, str] = {
     **dict.fromkeys(("delay", "DelayProfile"), "delay"),
     **dict.fromkeys(("parallel", "msg_par", "ptask", "ParallelTaskProfile"), "parallel"),
-    **dict.fromkeys(("parallel_homogeneous", "msg_par_hg", "ptask_homogeneous", "ParallelTaskHomogeneousProfile"), "homogeneous"),
+    **dict.fromkeys(
+        ("parallel_homogeneous", "msg_par_hg", "ptask_homogeneous", "ParallelTaskHomogeneousProfile"), "homogeneous"
+    ),
     **dict.fromkeys(("parallel_homogeneous_total", "msg_par_hg_tot", "ptask_homogeneous_total"), "total"),
     **dict.fromkeys(("composed", "sequence", "composed_sequential", "SequentialCompositionProfile"), "sequence"),
 }
@@ -57,7 +57,8 @@ class Effort(NamedTuple):
 
 
 class BatsimLog(NamedTuple):
-    """Records for `clean`, `nb_res`, Unix time of time 0 where Escala wrote it, counts of notes, and the first job of each."""
+    """Records for `clean`, `nb_res`, Unix time of time 0 where Escala wrote it, counts of notes, and the first job of
+    each."""
 
     frame: pl.DataFrame
     nb_res: int | None
@@ -73,8 +74,8 @@ def check_speed(speed: float) -> None:
 
 
 def read_batsim(path: Path, speed: float | None = None, keep: Keep = every) -> BatsimLog:
-    """The jobs; `keep` takes part of them. `speed`: flop/s of one core, to turn work into runtimes at once (needed where a sequence mixes
-    both)."""
+    """The jobs; `keep` takes part of them. `speed`: flop/s of one core, to turn work into runtimes at once (needed
+    where a sequence mixes both)."""
     if speed is not None:
         check_speed(speed)
     document = parse_json(read_text(path), path)
@@ -89,8 +90,14 @@ def read_batsim(path: Path, speed: float | None = None, keep: Keep = every) -> B
     origin_s = _number(document.get("origin_s", 0.0), str(path), "origin_s")
     frame = keep(frame.with_columns(_further(jobs)), origin_s or None)
     talking = frame.filter("communicates")["job_id"]
-    counts, firsts = ({COMMUNICATION: len(talking)}, {COMMUNICATION: f"job {talking[0]!r}"}) if len(talking) else ({}, {})
-    frame = frame.drop("communicates") if frame["flops"].null_count() < frame.height else frame.drop("communicates", "flops")
+    counts, firsts = (
+        ({COMMUNICATION: len(talking)}, {COMMUNICATION: f"job {talking[0]!r}"}) if len(talking) else ({}, {})
+    )
+    frame = (
+        frame.drop("communicates")
+        if frame["flops"].null_count() < frame.height
+        else frame.drop("communicates", "flops")
+    )
     size = document.get("nb_res")
     if size is not None and (isinstance(size, bool) or not isinstance(size, int)):
         raise EscalaError(f"{path}: nb_res is {quoted(size)}: give a whole number of hosts, or leave it out")
@@ -105,7 +112,9 @@ def _further(jobs: list[dict[str, Any]]) -> list[pl.Series]:
         column = "queue" if key == "queue" else column_of(key)
         if column is not None:
             columns.setdefault(column, key)
-    return [pl.Series(column, [_plain(job.get(key)) for job in jobs], dtype=pl.String) for column, key in columns.items()]
+    return [
+        pl.Series(column, [_plain(job.get(key)) for job in jobs], dtype=pl.String) for column, key in columns.items()
+    ]
 
 
 def _plain(value: Any) -> str | None:
@@ -119,10 +128,18 @@ def _parts(document: Any, path: Path) -> tuple[list[Any], Mapping[str, Any]]:
     """The jobs and the profiles of a parsed document."""
     keys = sorted(document) if isinstance(document, dict) else []
     if "resources" in keys or "dead_resources" in keys:
-        raise EscalaError(f"{path}: is an OAR Gantt dump, which Escala does not read: use the workload it was made from")
-    if not (isinstance(document, dict) and isinstance(document.get("jobs"), list) and isinstance(document.get("profiles"), dict)):
+        raise EscalaError(
+            f"{path}: is an OAR Gantt dump, which Escala does not read: use the workload it was made from"
+        )
+    if not (
+        isinstance(document, dict)
+        and isinstance(document.get("jobs"), list)
+        and isinstance(document.get("profiles"), dict)
+    ):
         shown = ", ".join(" ".join(key.split())[:30] for key in keys[:5]) or type(document).__name__
-        raise EscalaError(f"{path}: JSON without a list 'jobs' and an object 'profiles' (found: {shown}): not a Batsim workload")
+        raise EscalaError(
+            f"{path}: JSON without a list 'jobs' and an object 'profiles' (found: {shown}): not a Batsim workload"
+        )
     return document["jobs"], document["profiles"]
 
 
@@ -132,7 +149,9 @@ def _row(job: Any, k: int, efforts: _Efforts, speed: float | None, path: Path) -
         raise EscalaError(f"{path}: job number {k + 1} is not an object: a job has id, subtime, res, profile")
     for key in ("id", "subtime", "res", "profile"):
         if key not in job:
-            raise EscalaError(f"{path}: job {quoted(job.get('id', k + 1))} has no {key!r}: a job has id, subtime, res, profile")
+            raise EscalaError(
+                f"{path}: job {quoted(job.get('id', k + 1))} has no {key!r}: a job has id, subtime, res, profile"
+            )
     label = _label(job["id"], f"{path}: job number {k + 1}", "id")
     where = f"{path}: job {quoted(job['id'])}"
     submit, cores = _number(job["subtime"], where, "subtime"), _number(job["res"], where, "res")
@@ -143,10 +162,22 @@ def _row(job: Any, k: int, efforts: _Efforts, speed: float | None, path: Path) -
     profile = f"{path}: profile {quoted(name)}"
     if effort.communicates and effort.flops == 0 and effort.delay_s == 0:
         kind = efforts.type_of(name)
-        raise EscalaError(f"{profile} ({kind}) only communicates: its runtime needs a network model; remove job {quoted(label)}")
+        raise EscalaError(
+            f"{profile} ({kind}) only communicates: its runtime needs a network model; remove job {quoted(label)}"
+        )
     runtime, flops, load = _runtime(effort, speed, profile)
     user = job.get("user", job.get("user_id"))
-    return label, submit, runtime, walltime, cores, None if user is None else _label(user, where, "user"), load, flops, effort.communicates
+    return (
+        label,
+        submit,
+        runtime,
+        walltime,
+        cores,
+        None if user is None else _label(user, where, "user"),
+        load,
+        flops,
+        effort.communicates,
+    )
 
 
 def _runtime(effort: Effort, speed: float | None, where: str) -> tuple[float, float | None, float]:
@@ -156,14 +187,18 @@ def _runtime(effort: Effort, speed: float | None, where: str) -> tuple[float, fl
     share = min(1.0, effort.mean_flops / effort.flops)
     if speed is None:
         if effort.delay_s > 0:
-            raise EscalaError(f"{where} mixes delays and computation: give the flop/s of one core when reading, speed=1e9 (--speed 1e9)")
+            raise EscalaError(
+                f"{where} mixes delays and computation: give the flop/s of one core when reading, speed=1e9 (--speed "
+                "1e9)"
+            )
         return math.nan, effort.flops, share
     busy = effort.flops / speed
     return effort.delay_s + busy, None, share * busy / (effort.delay_s + busy) if effort.delay_s else share
 
 
 class _Efforts:
-    """What the profiles of a file take. Each is unfolded once for each number of cores, and all together within `MOST_PARTS`."""
+    """What the profiles of a file take. Each is unfolded once for each number of cores, and all together within
+    `MOST_PARTS`."""
 
     def __init__(self, profiles: Mapping[str, Any], path: Path) -> None:
         self._profiles, self._path = profiles, path
@@ -198,7 +233,8 @@ class _Efforts:
         if kind == "sequence":
             return self._sequence(profile, name, cores, within)
         raise EscalaError(
-            f"{where} has type {quoted(profile['type'])}, whose runtime needs a network, storage or trace model: remove its jobs"
+            f"{where} has type {quoted(profile['type'])}, whose runtime needs a network, storage or trace model: "
+            "remove its jobs"
         )
 
     def _uneven(self, profile: Mapping[str, Any], cores: float, where: str) -> Effort:
@@ -207,10 +243,17 @@ class _Efforts:
         if not isinstance(amounts, list) or not isinstance(com, list):
             raise EscalaError(f"{where}: cpu and com must be lists of amounts")
         if amounts and len(amounts) != cores:
-            raise EscalaError(f"{where} has {len(amounts)} cpu amounts but a job of {cores:g} cores: give one amount a core")
+            raise EscalaError(
+                f"{where} has {len(amounts)} cpu amounts but a job of {cores:g} cores: give one amount a core"
+            )
         self._count(len(amounts) + len(com), where)
         flops = [_amount(value, where, "cpu") for value in amounts]
-        return Effort(0.0, max(flops, default=0.0), sum(flops) / max(len(flops), 1), any(_amount(value, where, "com") > 0 for value in com))
+        return Effort(
+            0.0,
+            max(flops, default=0.0),
+            sum(flops) / max(len(flops), 1),
+            any(_amount(value, where, "com") > 0 for value in com),
+        )
 
     def _sequence(self, profile: Mapping[str, Any], name: str, cores: float, within: tuple[str, ...]) -> Effort:
         """The parts of a sequence, one after the other."""
@@ -226,7 +269,9 @@ class _Efforts:
         times = _amount(repeat, where, "repeat")
         efforts = [self.of(_label(part, where, "a part of 'seq'"), cores, (*within, name)) for part in parts]
         try:
-            delay, flops, mean = (math.fsum(column) * times for column in list(zip(*efforts))[:3]) if efforts else (0.0, 0.0, 0.0)
+            delay, flops, mean = (
+                (math.fsum(column) * times for column in list(zip(*efforts))[:3]) if efforts else (0.0, 0.0, 0.0)
+            )
         except OverflowError:
             delay = flops = mean = math.inf
         if not math.isfinite(delay + flops):
@@ -236,7 +281,9 @@ class _Efforts:
     def _count(self, parts: int, where: str) -> None:
         self._parts += parts
         if self._parts > MOST_PARTS:
-            raise EscalaError(f"{where}: the profiles unfold to more than {MOST_PARTS:,} parts: no log of real jobs needs as many")
+            raise EscalaError(
+                f"{where}: the profiles unfold to more than {MOST_PARTS:,} parts: no log of real jobs needs as many"
+            )
 
 
 def _label(value: Any, where: str, what: str) -> str:
@@ -244,7 +291,8 @@ def _label(value: Any, where: str, what: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise EscalaError(f"{where}: {what} is {quoted(value)}: text or a number is needed")
     text = str(value)
-    return text if text.isascii() else text.encode(errors="replace").decode()  # half a pair of surrogates is no character
+    # half a pair of surrogates is no character
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def _number(value: Any, where: str, what: str) -> float:
@@ -254,7 +302,9 @@ def _number(value: Any, where: str, what: str) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise EscalaError(f"{where}: {what} has hundreds of digits: a number of seconds, cores or flops is needed") from None
+        raise EscalaError(
+            f"{where}: {what} has hundreds of digits: a number of seconds, cores or flops is needed"
+        ) from None
 
 
 def _amount(value: Any, where: str, what: str) -> float:
@@ -263,85 +313,3 @@ def _amount(value: Any, where: str, what: str) -> float:
     if not (math.isfinite(number) and number >= 0):
         raise EscalaError(f"{where}: {what} is {quoted(value)}: a finite number, 0 or more, is needed")
     return number
-
-
-def write_batsim(
-    workload: Workload,
-    path: str | Path,
-    platform_size: int | None = None,
-    speed: float | None = None,
-    names: Literal["v4", "v5"] = "v4",
-) -> None:
-    """Write a workload as Batsim JSON (gzipped if the name ends in `.gz`; the whole file or nothing).
-
-    Jobs with load 0 become delays, with load 1 homogeneous parallel tasks of runtime x `speed` flops (or of their `flops`), others a task
-    followed by a delay, so that energy is kept. `speed`: flop/s of one core; needed if any job computes. `platform_size`: `nb_res`; by
-    default `max_cores` or the largest job. `names`: profile names of Batsim up to 4 or from 5 on. Status, recorded waits and queues have no
-    place there.
-    """
-    refuse_unsayable(workload, "Batsim's JSON")
-    jobs = workload.jobs
-    if speed is not None:
-        check_speed(speed)
-    if speed is None and bool(((jobs["load"] > 0) & jobs["runtime_s"].is_not_nan()).any()):
-        raise EscalaError(
-            f"workload {workload.name!r}: some jobs compute: give the flop/s of one core of the Batsim platform, speed=1e9 (--speed 1e9)"
-        )
-    if names not in PROFILE_NAMES:
-        raise EscalaError(f"names is {names!r}: give 'v4' or 'v5'")
-    profiles: dict[str, Any] = {}
-    rows = [_job(row, profiles, speed, PROFILE_NAMES[names]) for row in jobs.iter_rows(named=True)]
-    size = platform_size or workload.max_cores or int(jobs["cores"].max() or 1)  # type: ignore[arg-type]
-    head = {"description": f"workload {workload.name}, written by Escala", "nb_res": size}
-    if workload.origin_s:
-        head["origin_s"] = workload.origin_s
-
-    def pieces() -> Iterator[bytes]:
-        yield json.dumps(head)[:-1].encode() + b',\n"jobs": [\n'
-        yield ",\n".join(json.dumps(row) for row in rows).encode()
-        yield b'\n],\n"profiles": {\n'
-        yield ",\n".join(f"{json.dumps(name)}: {json.dumps(profile)}" for name, profile in profiles.items()).encode()
-        yield b"\n}}\n"
-
-    write_atomic(path, pieces())
-
-
-def _job(row: dict[str, Any], profiles: dict[str, Any], speed: float | None, kinds: tuple[str, str, str, str]) -> dict[str, Any]:
-    """One job; its profile is added to `profiles`."""
-    job = {"id": row["job_id"], "subtime": _short(row["submit_s"]), "res": row["cores"], "profile": _profile(row, profiles, speed, kinds)}
-    if row.get("limited", True) and not math.isnan(row["walltime_s"]):
-        job["walltime"] = _short(row["walltime_s"])
-    if row["user"] is not None:
-        job["user"] = row["user"]
-    return job | {name: row[name] for name in NAMED if row.get(name) is not None}
-
-
-def _profile(row: dict[str, Any], profiles: dict[str, Any], speed: float | None, kinds: tuple[str, str, str, str]) -> str:
-    """The name of the profile of a job, after what it does; defined in `profiles`."""
-    delay, task, uneven, sequence = kinds
-    flops, load, cores = row.get("flops"), row["load"], row["cores"]
-
-    def add(name: str, profile: dict[str, Any]) -> str:
-        profiles[name] = profile
-        return name
-
-    def compute(amount: float) -> str:
-        return add(f"c{_short(amount)}", {"type": task, "cpu": _short(amount), "com": 0})
-
-    def wait(seconds: float) -> str:
-        return add(f"d{_short(seconds)}", {"type": delay, "delay": _short(seconds)})
-
-    if flops is not None and load < 1.0 and cores > 1:
-        rest = max(0.0, flops * (load * cores - 1) / (cores - 1))  # one core does it all, the others so much that the mean is the load
-        return add(f"p{cores}x{_short(flops)}x{_short(rest)}", {"type": uneven, "cpu": [_short(flops)] + [_short(rest)] * (cores - 1)})
-    if flops is not None:
-        return compute(flops)
-    if load in (0.0, 1.0):
-        return compute(row["runtime_s"] * (speed or 0.0)) if load else wait(row["runtime_s"])
-    parts = [compute(row["runtime_s"] * load * (speed or 0.0)), wait(row["runtime_s"] * (1.0 - load))]
-    return add("+".join(parts), {"type": sequence, "repeat": 1, "seq": parts})
-
-
-def _short(value: float) -> int | float:
-    """Whole numbers without a fraction."""
-    return int(value) if value == int(value) and abs(value) < 2**53 else value

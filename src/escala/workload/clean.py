@@ -1,4 +1,5 @@
-"""What the readers do with records that cannot be simulated as they are. Every rule is counted; nothing vanishes silently.
+"""What the readers do with records that cannot be simulated as they are. Every rule is counted; nothing vanishes
+silently.
 
 The rules, in order (a job is counted under the first that drops it):
 
@@ -7,13 +8,17 @@ The rules, in order (a job is counted under the first that drops it):
 | filtered out | dropped | outside the part that was asked for (`filters`) |
 | no submission time | dropped | the field is missing or negative |
 | absurd submission | dropped | after the year 5000: milliseconds taken for seconds, or a sentinel |
-| never started, still running, partial execution, repeated record, ... | dropped by the reader of the format | see there |
+| never started, still running, partial execution, repeated record, ... | dropped by the reader of the format | see
+there |
 | no runtime | dropped | the field is empty, or no number |
-| negative runtime | dropped | unknown (SWF writes -1): mostly cancelled before the start; the Parallel Workloads Archive's usage |
+| negative runtime | dropped | unknown (SWF writes -1): mostly cancelled before the start; the Parallel Workloads
+Archive's usage |
 | no processors | dropped | neither allocated nor requested processors are known |
 | absurd runtime, absurd processors | dropped | over `longest_s`, over `most_cores` |
-| zero runtime | becomes `zero_runtime_s` (1 s), or dropped | clocks of 1 s resolution; the literature keeps these jobs |
-| no request | walltime = runtime and no limit (`limited` False), a given limit in seconds, or dropped | usual for logs without requests |
+| zero runtime | becomes `zero_runtime_s` (1 s), or dropped | clocks of 1 s resolution; the literature keeps these jobs
+|
+| no request | walltime = runtime and no limit (`limited` False), a given limit in seconds, or dropped | usual for logs
+without requests |
 | absurd request | capped at `longest_s` | "unlimited" written as a huge number |
 | fractional processors | rounded up | |
 | over request | kept, counted only | the simulator kills the job at its walltime, as the real system should have |
@@ -37,7 +42,16 @@ KEEPING = ("zero runtime", "no request", "absurd request", "fractional processor
 ABSURD_SIZE = "note: absurd machine size"
 FILTERED = "filtered out"
 COMPONENT = "component of a heterogeneous job"
-FAITHFUL = ("over request", "no request", "job step rows", "repeated record", "partial execution", ABSURD_SIZE, FILTERED, COMPONENT)
+FAITHFUL = (
+    "over request",
+    "no request",
+    "job step rows",
+    "repeated record",
+    "partial execution",
+    ABSURD_SIZE,
+    FILTERED,
+    COMPONENT,
+)
 """Rules that neither lose a job nor change one: the table says what the log says."""
 TOLD = {
     "job step rows": "belong to jobs that have rows of their own",
@@ -80,11 +94,14 @@ class CleaningRules:
         if self.longest_s > MOST_S:
             raise EscalaError(f"longest_s is {self.longest_s}: give at most {MOST_S:g} s")
         if self.most_cores > 2**53:
-            raise EscalaError(f"most_cores is {self.most_cores}: give at most 2^53, up to where numbers of logs are exact")
+            raise EscalaError(
+                f"most_cores is {self.most_cores}: give at most 2^53, up to where numbers of logs are exact"
+            )
 
 
 class Cleaned(NamedTuple):
-    """Jobs that satisfy the workload's rules; rule -> number of records touched; rule -> the first of them, in words."""
+    """Jobs that satisfy the workload's rules; rule -> number of records touched; rule -> the first of them, in
+    words."""
 
     jobs: pl.DataFrame
     counts: dict[str, int]
@@ -97,13 +114,15 @@ def dropped(cleaning: dict[str, int]) -> int:
 
 
 def remarks(counts: Mapping[str, int], firsts: Mapping[str, str], rules: CleaningRules | None = None) -> list[str]:
-    """One line for each rule that touched a record: how many, what became of them, and the first. Jobs over their request are left out:
-    they are read as they are."""
+    """One line for each rule that touched a record: how many, what became of them, and the first. Jobs over their
+    request are left out: they are read as they are."""
     chosen = rules or CleaningRules()
     given = chosen.no_request
     told = TOLD | {
         "zero runtime": f"run {chosen.zero_runtime_s} s",
-        "no request": "without limit; policies see the actual runtime as walltime" if isinstance(given, str) else f"limited to {given} s",
+        "no request": "without limit; policies see the actual runtime as walltime"
+        if isinstance(given, str)
+        else f"limited to {given} s",
         "absurd request": f"cut to {chosen.longest_s:g} s",
     }
     lines = []
@@ -122,11 +141,12 @@ def record_name(frame: pl.DataFrame, row: int) -> str:
 
 
 def clean(frame: pl.DataFrame, rules: CleaningRules, earlier: Earlier | None = None) -> Cleaned:
-    """Records as a reader found them -> jobs that satisfy the workload's rules, the counts, and the first record of each. earlier: of a log
-    in pieces, how often each of these ids was there before.
+    """Records as a reader found them -> jobs that satisfy the workload's rules, the counts, and the first record of
+    each. earlier: of a log in pieces, how often each of these ids was there before.
 
-    `frame`: job_id, submit_s, runtime_s, walltime_s, cores (float or int; null, NaN or not positive where unknown), any other column of the
-    table, `flops` for jobs whose runtime waits for a speed, and (dropped here) `line` where the file has lines.
+    `frame`: job_id, submit_s, runtime_s, walltime_s, cores (float or int; null, NaN or not positive where unknown), any
+    other column of the table, `flops` for jobs whose runtime waits for a speed, and (dropped here) `line` where the
+    file has lines.
     """
     frame = frame.with_columns(pl.col("submit_s", "runtime_s", "walltime_s", "cores").cast(pl.Float64))
     working = pl.col("flops") > 0 if "flops" in frame.columns else pl.lit(False)
@@ -143,7 +163,9 @@ def _unknown(name: str, least: float = 0.0) -> pl.Expr:
     return ~(pl.col(name) >= least).fill_null(False) | pl.col(name).is_nan().fill_null(False)
 
 
-def _drop(frame: pl.DataFrame, rules: CleaningRules, working: pl.Expr, firsts: dict[str, str]) -> tuple[pl.DataFrame, dict[str, int]]:
+def _drop(
+    frame: pl.DataFrame, rules: CleaningRules, working: pl.Expr, firsts: dict[str, str]
+) -> tuple[pl.DataFrame, dict[str, int]]:
     """Without the records that no rule can repair; the first of each rule is noted in `firsts`."""
     runtime, walltime = pl.col("runtime_s"), pl.col("walltime_s")
     tests = {
@@ -170,7 +192,9 @@ def _drop(frame: pl.DataFrame, rules: CleaningRules, working: pl.Expr, firsts: d
     return (frame.filter(fates == len(tests)) if any(counts.values()) else frame), counts
 
 
-def _repair(frame: pl.DataFrame, rules: CleaningRules, working: pl.Expr, firsts: dict[str, str]) -> tuple[pl.DataFrame, dict[str, int]]:
+def _repair(
+    frame: pl.DataFrame, rules: CleaningRules, working: pl.Expr, firsts: dict[str, str]
+) -> tuple[pl.DataFrame, dict[str, int]]:
     """Zero runtimes, missing or absurd requests, fractions of processors."""
     runtime, walltime, cores = pl.col("runtime_s"), pl.col("walltime_s"), pl.col("cores")
     short = (runtime < LEAST_S) & ~working
@@ -202,7 +226,9 @@ def _repair(frame: pl.DataFrame, rules: CleaningRules, working: pl.Expr, firsts:
     return frame, {**counts, "over request": over}
 
 
-def _distinct(frame: pl.DataFrame, firsts: dict[str, str], earlier: Earlier | None) -> tuple[pl.DataFrame, dict[str, int]]:
+def _distinct(
+    frame: pl.DataFrame, firsts: dict[str, str], earlier: Earlier | None
+) -> tuple[pl.DataFrame, dict[str, int]]:
     """Different ids for different records: array tasks and requeued jobs often share one."""
     if earlier is None and frame["job_id"].n_unique() == frame.height:
         return frame, {}

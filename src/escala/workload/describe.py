@@ -1,9 +1,9 @@
 """What a workload is like: sizes, times, use of the machine, and bursts of submissions.
 
-The analysis is that of table 2 and figure 11 of R. B. Casagrande's dissertation (2020): a submission is *sequential* if it comes less
-than 5 min after the previous one; days are grouped by the share of sequential submissions among those that have a predecessor on that
-day (this reading gives the printed share of days where all are sequential; with the day's first job counted there could be none); days
-with fewer than two jobs are dropped.
+The analysis is that of table 2 and figure 11 of R. B. Casagrande's dissertation (2020): a submission is *sequential* if
+it comes less than 5 min after the previous one; days are grouped by the share of sequential submissions among those
+that have a predecessor on that day (this reading gives the printed share of days where all are sequential; with the
+day's first job counted there could be none); days with fewer than two jobs are dropped.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class HasCores(Protocol):
 
 
 class Description(dict[str, Any]):
-    """The figures as a plain dict of numbers, texts and dicts (JSON-able; None where a figure does not exist), and `rows()` to print
-    them."""
+    """The figures as a plain dict of numbers, texts and dicts (JSON-able; None where a figure does not exist), and
+    `rows()` to print them."""
 
     def rows(self) -> list[Row]:
         """(label, value, unit) of each figure, in reading order; figures that do not exist are left out."""
@@ -49,7 +49,10 @@ class Description(dict[str, Any]):
             rows += [(f"{year}: {name}", value, "" if name == "jobs" else "share") for name, value in shares.items()]
         for quantity, quantiles in self["quantiles"].items():
             unit = _QUANTITY_UNITS[quantity]
-            rows += [(f"{quantity.removesuffix('_s').replace('_', ' ')} {name}", value, unit) for name, value in quantiles.items()]
+            rows += [
+                (f"{quantity.removesuffix('_s').replace('_', ' ')} {name}", value, unit)
+                for name, value in quantiles.items()
+            ]
         return [row for row in rows if row[1] is not None]
 
 
@@ -72,24 +75,35 @@ _LABELS = {
     "days": ("days with at least two jobs", "days"),
     "days_dropped": ("days with a single job", "days"),
 }
-_QUANTITY_UNITS = {"runtime_s": "s", "walltime_s": "s", "cores": "", "runtime_over_walltime": "", "interarrival_s": "s", "wait_s": "s"}
+_QUANTITY_UNITS = {
+    "runtime_s": "s",
+    "walltime_s": "s",
+    "cores": "",
+    "runtime_over_walltime": "",
+    "interarrival_s": "s",
+    "wait_s": "s",
+}
 
 
 def describe(workload: Workload, platform: HasCores | None = None) -> Description:
     """The figures of a workload, on the machine `platform` or else on that of `workload.max_cores`.
 
-    A workload in flops gets the speed of `platform`. period_days: from the first submission to the last end that the log knows (submission
-    + wait, if logged, + run time). utilisation: sum(cores x run time) / (cores of the machine x period), run times cut at the walltime.
-    error_share: share of the jobs with a known status that is not COMPLETED. years: calendar years of the submissions (UTC), or year 1, 2,
-    ... where the log has no absolute time. at_walltime_share and the quantiles of requests: of the jobs with a request. days: split at
-    midnight UTC. Shares are fractions.
+    A workload in flops gets the speed of `platform`. period_days: from the first submission to the last end that the
+    log knows (submission + wait, if logged, + run time). utilisation: sum(cores x run time) / (cores of the machine x
+    period), run times cut at the walltime.
+    error_share: share of the jobs with a known status that is not COMPLETED. years: calendar years of the submissions
+    (UTC), or year 1, 2, ... where the log has no absolute time. at_walltime_share and the quantiles of requests: of the
+    jobs with a request. days: split at midnight UTC. Shares are fractions.
     """
     speed = getattr(platform, "speed", None)
     if workload.needs_speed() and speed is not None:
         workload = workload.at_speed(speed)
     if workload.needs_speed():
         about = f"workload {workload.name!r} ({workload.source})" if workload.source else f"workload {workload.name!r}"
-        raise EscalaError(f"{about} holds work in flops and no run times; give the flop/s of a core, workload.at_speed(1e9) (--speed 1e9)")
+        raise EscalaError(
+            f"{about} holds work in flops and no run times; give the flop/s of a core, workload.at_speed(1e9) "
+            "(--speed 1e9)"
+        )
     jobs = workload.jobs
     asked = jobs.filter("limited") if "limited" in jobs.columns else jobs
     submit = jobs["submit_s"].to_numpy()
@@ -128,8 +142,9 @@ def describe(workload: Workload, platform: HasCores | None = None) -> Descriptio
 
 
 def day_group(day: Workload) -> int:
-    """Group of a day (a workload of one day), 1 to 5, by the share of sequential submissions among its jobs but the first: [0, 25), [25,
-    50), [50, 75), [75, 100) and 100 % (R3, section 4.2). EscalaError for a day with fewer than two jobs, which has no group."""
+    """Group of a day (a workload of one day), 1 to 5, by the share of sequential submissions among its jobs but the
+    first: [0, 25), [25, 50), [50, 75), [75, 100) and 100 % (R3, section 4.2). EscalaError for a day with fewer than two
+    jobs, which has no group."""
     if len(day) < 2:
         raise EscalaError(f"workload {day.name!r}: has {len(day)} jobs; a day needs two to have a group")
     return int(_group(float(np.mean(np.diff(day.jobs["submit_s"].to_numpy()) < SEQUENTIAL_S)))) + 1
@@ -155,16 +170,18 @@ def _days(workload: Workload, submit: NDArray[np.float64], gap: NDArray[np.float
 
 
 def _years(workload: Workload, submit: NDArray[np.float64], gap: NDArray[np.float64]) -> dict[str, dict[str, Any]]:
-    """Year -> jobs, sequential share, share that ended in error, and that share of the sequential submissions and of the others.
+    """Year -> jobs, sequential share, share that ended in error, and that share of the sequential submissions and of
+    the others.
 
-    The share of sequential submissions is over the jobs that have a predecessor (all but the log's first), here as in the whole: the shares
-    of the years, weighted by those jobs, give the share of the log.
+    The share of sequential submissions is over the jobs that have a predecessor (all but the log's first), here as in
+    the whole: the shares of the years, weighted by those jobs, give the share of the log.
     """
     if workload.origin_s > 0:
         years = pl.from_epoch(pl.Series(submit + workload.origin_s).cast(pl.Int64)).dt.year().cast(pl.String)
     else:
         years = pl.Series([f"year {1 + int(at // YEAR_S)}" for at in submit], dtype=pl.String)
-    sequential = pl.Series([None, *(gap < SEQUENTIAL_S).tolist()][: len(submit)], dtype=pl.Boolean)  # no value: no predecessor
+    # no value: no predecessor
+    sequential = pl.Series([None, *(gap < SEQUENTIAL_S).tolist()][: len(submit)], dtype=pl.Boolean)
     table: dict[str, dict[str, Any]] = {}
     for year in years.unique(maintain_order=True):
         mine = years == year

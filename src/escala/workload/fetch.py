@@ -1,7 +1,8 @@
 """Logs of the Parallel Workloads Archive: where they lie, whom to thank, and loading them (`escala workload fetch`).
 
-The archive states no checksums, so that what is loaded first can only be tested for being a gzipped SWF log. Its SHA-256 is told and kept
-beside the cache, and every later load must have the same (trust on first use); a known one can be asked for.
+The archive states no checksums, so that what is loaded first can only be tested for being a gzipped SWF log. Its
+SHA-256 is told and kept beside the cache, and every later load must have the same (trust on first use); a known one can
+be asked for.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ CITATION = (
     "Journal of Parallel and Distributed Computing 74(10):2967-2982, 2014"
 )
 TERMS = "free for research; work that uses a log names the archive, its paper, and the people who gave the log"
-SDSC_TERMS = "copyright 2000 The Regents of the University of California: educational, research and non-profit use; see the log's header"
+SDSC_TERMS = (
+    "copyright 2000 The Regents of the University of California: educational, research and non-profit use; "
+    "see the log's header"
+)
 TIMEOUT_S = 30.0
 MOST_BYTES = 2 << 30  # of a packed log: the largest of the archive have some hundred MB
 HASHES = "sha256.json"  # beside the logs: name -> the hash of the first load
@@ -31,7 +35,8 @@ HASHES = "sha256.json"  # beside the logs: name -> the hash of the first load
 
 @dataclass(frozen=True)
 class ArchivedLog:
-    """folder: of the archive; name: of the file, without its endings; what: the machine; thanks: who gave it, where known beforehand."""
+    """folder: of the archive; name: of the file, without its endings; what: the machine; thanks: who gave it, where
+    known beforehand."""
 
     folder: str
     name: str
@@ -69,7 +74,8 @@ LOGS: dict[str, ArchivedLog] = {log.name: log for log in _LOGS}
 
 @dataclass(frozen=True)
 class Fetched:
-    """A loaded log: where it lies in the cache, its SHA-256, whom its header asks to thank, and whether an earlier load had this hash."""
+    """A loaded log: where it lies in the cache, its SHA-256, whom its header asks to thank, and whether an earlier load
+    had this hash."""
 
     path: Path
     sha256: str
@@ -78,7 +84,8 @@ class Fetched:
 
 
 def find(name: str) -> ArchivedLog:
-    """The log of this name, with or without its endings, or of a beginning that only one has; upper and lower case are the same.
+    """The log of this name, with or without its endings, or of a beginning that only one has; upper and lower case are
+    the same.
 
     Raises:
         EscalaError: none, or several.
@@ -110,7 +117,9 @@ class _Limit:
         """So many bytes more have come."""
         self.seen += size
         if self.seen > MOST_BYTES:
-            raise EscalaError(f"{self.address}: larger than {MOST_BYTES:,} bytes, which no log of the archive is; it was not kept")
+            raise EscalaError(
+                f"{self.address}: larger than {MOST_BYTES:,} bytes, which no log of the archive is; it was not kept"
+            )
 
     def reset(self) -> None:
         """All has come."""
@@ -121,15 +130,20 @@ class _Limit:
 
 
 def fetch(
-    log: ArchivedLog, *, mirror: str | None = None, sha256: str | None = None, folder: Path | None = None, insecure: bool = False
+    log: ArchivedLog,
+    *,
+    mirror: str | None = None,
+    sha256: str | None = None,
+    folder: Path | None = None,
+    insecure: bool = False,
 ) -> Fetched:
     """Load a log into the cache, or find it there.
 
     sha256: refuse another file than this (64 hexadecimal digits). insecure: allow a mirror without https.
 
     Raises:
-        EscalaError: no network, no such file on the server, not a log, too large, another checksum than asked for, or than the first load
-            had.
+        EscalaError: no network, no such file on the server, not a log, too large, another checksum than asked for, or
+            than the first load had.
     """
     import pooch
     import requests
@@ -137,7 +151,9 @@ def fetch(
     pooch.get_logger().setLevel("ERROR")
     address = log.address(mirror)
     if not insecure and not address.lower().startswith("https://"):
-        raise EscalaError(f"--mirror {mirror}: anybody on the way could change the log: give an https address, or say --insecure")
+        raise EscalaError(
+            f"--mirror {mirror}: anybody on the way could change the log: give an https address, or say --insecure"
+        )
     place = folder or cache_folder()
     try:
         loader = pooch.HTTPDownloader(timeout=TIMEOUT_S, progressbar=_Limit(address))
@@ -146,11 +162,14 @@ def fetch(
         raise
     except requests.HTTPError as error:
         status = error.response.status_code if error.response is not None else "an error"
-        raise EscalaError(f"{address}: the server answers {status}; look for the log at {ARCHIVE}/ and give its file") from None
+        raise EscalaError(
+            f"{address}: the server answers {status}; look for the log at {ARCHIVE}/ and give its file"
+        ) from None
     except (requests.RequestException, ValueError) as error:
         why = "the server does not answer in time" if isinstance(error, requests.Timeout) else "no connection"
         raise EscalaError(
-            f"{address}: {why}; load the file where there is a network, and give it to any verb as it is, or try --mirror URL"
+            f"{address}: {why}; load the file where there is a network, and give it to any verb as it is, or try "
+            "--mirror URL"
         ) from None
     return _as_before(_checked(path, address, sha256), log, address, asked=sha256 is not None)
 
@@ -166,8 +185,8 @@ def _as_before(loaded: Fetched, log: ArchivedLog, address: str, asked: bool) -> 
     if before is not None and before != loaded.sha256 and not asked:
         loaded.path.unlink()
         raise EscalaError(
-            f"{address}: its SHA-256 is {loaded.sha256}, that of the first load was {before}; the file was not kept. If the archive has "
-            "changed the log, ask for the new one with --sha256"
+            f"{address}: its SHA-256 is {loaded.sha256}, that of the first load was {before}; the file was not kept. "
+            "If the archive has changed the log, ask for the new one with --sha256"
         )
     if before != loaded.sha256:
         write_whole(path, json.dumps({**hashes, log.name: loaded.sha256}, indent=1) + "\n")
@@ -187,7 +206,9 @@ def _checked(path: Path, address: str, sha256: str | None) -> Fetched:
     except EscalaError:  # damaged
         head = []
     thanks = [
-        line.partition(":")[2].strip() for line in head if line.startswith(";") and line.lstrip("; ").lower().startswith("acknowledge")
+        line.partition(":")[2].strip()
+        for line in head
+        if line.startswith(";") and line.lstrip("; ").lower().startswith("acknowledge")
     ]
     if not head or not (head[0].startswith(";") or len(head[0].split()) >= 18):
         path.unlink()

@@ -11,7 +11,8 @@ from escala.writing import whole_file
 
 
 def write_atomic(path: str | Path, pieces: Iterable[bytes]) -> None:
-    """Write `path` as a whole or not at all (temporary file beside it, then rename); gzipped if the name ends in `.gz`."""
+    """Write `path` as a whole or not at all (temporary file beside it, then rename); gzipped if the name ends in
+    `.gz`."""
     target = Path(path)
     try:
         with whole_file(target) as aside, aside.open("wb") as raw:
@@ -21,4 +22,6 @@ def write_atomic(path: str | Path, pieces: Iterable[bytes]) -> None:
             else:
                 raw.writelines(pieces)
     except OSError as error:
-        raise EscalaError(f"{target}: cannot be written ({error.strerror}): check the folder, the disk and the path") from None
+        raise EscalaError(
+            f"{target}: cannot be written ({error.strerror}): check the folder, the disk and the path"
+        ) from None

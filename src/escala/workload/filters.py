@@ -16,8 +16,8 @@ from escala.workload.clean import FILTERED
 Names = str | Sequence[str]
 Time = str | float | datetime.date
 Keep = Callable[..., pl.DataFrame]
-"""Called by a reader with its records, before it leaves any out, and the Unix time of its clock's 0 where that is known: the part that was
-asked for."""
+"""Called by a reader with its records, before it leaves any out, and the Unix time of its clock's 0 where that is
+known: the part that was asked for."""
 
 FIELDS = {"partition": ("partition", "queue"), "user": ("user",), "account": ("account", "group")}
 """Filter -> the columns of a reader's frame that hold it; the first that the log has counts."""
@@ -40,10 +40,11 @@ def every(frame: pl.DataFrame, origin_s: float | None = None) -> pl.DataFrame:
 
 
 class Filters:
-    """A `Keep`: the records that all of these ask for; `counts` then tells how many others there were, `given` what was asked for, as JSON.
+    """A `Keep`: the records that all of these ask for; `counts` then tells how many others there were, `given` what was
+    asked for, as JSON.
 
-    partition, user, account: names, in a list or with commas between. since, until: a date or time (`2026-01-31`, `2026-01-31T12:00`; UTC
-    where it has no zone), or a number of seconds on the clock of the log's submission times.
+    partition, user, account: names, in a list or with commas between. since, until: a date or time (`2026-01-31`,
+    `2026-01-31T12:00`; UTC where it has no zone), or a number of seconds on the clock of the log's submission times.
     """
 
     def __init__(
@@ -61,7 +62,11 @@ class Filters:
         self.counts: dict[str, int] = {}
         self._seen, self._kept = _Seen(), 0
         times = {"since": since, "until": until}
-        plain = {name: time if isinstance(time, int | float) else str(time) for name, time in times.items() if time is not None}
+        plain = {
+            name: time if isinstance(time, int | float) else str(time)
+            for name, time in times.items()
+            if time is not None
+        }
         self.given: dict[str, Any] = {**self._names, **plain}
         both = self._since and self._until and self._since.is_date == self._until.is_date
         if both and self._since.seconds >= self._until.seconds:  # type: ignore[union-attr]
@@ -71,7 +76,8 @@ class Filters:
         """frame: submit_s, and those of queue, partition, user and account that the log has. origin_s: as for `Keep`.
 
         Raises:
-            EscalaError: the log names no partitions, users or accounts, none of this name, or has no dates; or no record is left.
+            EscalaError: the log names no partitions, users or accounts, none of this name, or has no dates; or no
+            record is left.
         """
         if not self.given:
             return frame
@@ -81,8 +87,8 @@ class Filters:
         return kept
 
     def look(self, frame: pl.DataFrame, origin_s: float | None = None) -> pl.DataFrame:
-        """A `Keep` for a log that comes in pieces: what there is in it is noted, and no record is kept. All pieces must be looked at before
-        `part` is asked for the first."""
+        """A `Keep` for a log that comes in pieces: what there is in it is noted, and no record is kept. All pieces must
+        be looked at before `part` is asked for the first."""
         self._seen.note(frame, origin_s, bool(self._names))
         return frame.head(0)
 
@@ -117,23 +123,32 @@ class Filters:
             asked = [f"of {name} {', '.join(wanted)}" for name, wanted in self._names.items()]
             asked += [f"submitted {self._period()}"] if self._period() else []
             span = " to ".join(_shown(at, seen.zero_s) for at in (seen.low_s, seen.high_s))
-            raise EscalaError(f"no job {', '.join(asked)}: the log's {seen.records:,} were submitted from {span}; give other filters")
+            raise EscalaError(
+                f"no job {', '.join(asked)}: the log's {seen.records:,} were submitted from {span}; give other filters"
+            )
         self.counts = {FILTERED: seen.records - self._kept} if self._kept < seen.records else {}
 
     def _period(self) -> str:
         """The time in words."""
-        return " ".join(f"{word} {moment.text}" for word, moment in (("since", self._since), ("until", self._until)) if moment is not None)
+        return " ".join(
+            f"{word} {moment.text}"
+            for word, moment in (("since", self._since), ("until", self._until))
+            if moment is not None
+        )
 
     def _lacking(self, name: str) -> EscalaError:
         """Names what there is."""
         there = {other: column for other in FIELDS if (column := self._seen.column(other)) is not None}
         told = "; ".join(f"{other}s {_counted(self._seen.values[column])}" for other, column in there.items())
-        return EscalaError(f"the log names no {name}s (--{name}){f', but {told}' if told else ''}: leave the filter out, or, of a table, "
-                           f"say which column has them (--column {name}=NAME)")  # fmt: skip
+        return EscalaError(
+            f"the log names no {name}s (--{name}){f', but {told}' if told else ''}: leave the filter out, or, of a "
+            f"table, say which column has them (--column {name}=NAME)"
+        )
 
 
 class _Seen:
-    """What there is in a log: records, first and last submission (s), the names in each column with how many jobs have them."""
+    """What there is in a log: records, first and last submission (s), the names in each column with how many jobs have
+    them."""
 
     def __init__(self) -> None:
         self.records, self.low_s, self.high_s = 0, math.nan, math.nan
@@ -145,8 +160,14 @@ class _Seen:
         submit = frame["submit_s"].cast(pl.Float64)
         low, high = _number(submit.min()), _number(submit.max())
         self.records += frame.height
-        self.low_s, self.high_s, self._origin_s = float(np.fmin(low, self.low_s)), float(np.fmax(high, self.high_s)), origin_s
-        for column in {column for columns in FIELDS.values() for column in columns if named and column in frame.columns}:
+        self.low_s, self.high_s, self._origin_s = (
+            float(np.fmin(low, self.low_s)),
+            float(np.fmax(high, self.high_s)),
+            origin_s,
+        )
+        for column in {
+            column for columns in FIELDS.values() for column in columns if named and column in frame.columns
+        }:
             count = self.values.setdefault(column, {})
             for name, jobs in frame[column].drop_nulls().alias("name").value_counts(name="jobs").iter_rows():
                 count[name] = count.get(name, 0) + jobs
@@ -180,8 +201,8 @@ def _moment(filter_: str, given: Time) -> Moment:
             stamp = datetime.datetime.fromisoformat(text)
         except ValueError:
             raise EscalaError(
-                f"{filter_}={quoted(text)} (--{filter_}) is no time: give a date (2026-01-31), a time (2026-01-31T12:00), or seconds on "
-                "the log's clock"
+                f"{filter_}={quoted(text)} (--{filter_}) is no time: give a date (2026-01-31), a time "
+                "(2026-01-31T12:00), or seconds on the log's clock"
             ) from None
         return Moment(text, (stamp if stamp.tzinfo else stamp.replace(tzinfo=datetime.UTC)).timestamp(), True)
     if not math.isfinite(seconds):
@@ -194,7 +215,10 @@ def _on_clock(moment: Moment, origin_s: float | None) -> float:
     if not moment.is_date:
         return moment.seconds
     if origin_s is None:
-        raise EscalaError(f"the log has no dates, so {moment.text} is nowhere in it: give seconds on the clock of its submission times")
+        raise EscalaError(
+            f"the log has no dates, so {moment.text} is nowhere in it: give seconds on the clock of its submission "
+            "times"
+        )
     return moment.seconds - origin_s
 
 

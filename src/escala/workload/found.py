@@ -18,5 +18,6 @@ class Found(NamedTuple):
     origin_s: Callable[[float], float] = lambda first_s: 0.0  # first submission -> Unix time of the file's time 0
     max_cores: int | None = None
     firsts: Mapping[str, str] = {}  # rule of `counts` -> the first record, in words
-    ignored: Mapping[str, dict[str, int]] = {}  # what is kept beside the table of a log that was read before, as `Workload.ignored`
+    # what is kept beside the table of a log that was read before, as `Workload.ignored`
+    ignored: Mapping[str, dict[str, int]] = {}
     rows: int = 0  # of that table, until now

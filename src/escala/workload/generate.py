@@ -22,9 +22,11 @@ Seed = int | np.random.Generator
 
 
 @checked
-def bernoulli(load: float = 1.0, steps: int = 100, demand: str = "author", rate: float | None = None, seed: Seed = 0) -> Workload:
-    """One pool of 10 cores, at most one job a step (see `generate_slots`). `demand`: author, clip10, six-to-ten. `rate` replaces
-    `load`."""
+def bernoulli(
+    load: float = 1.0, steps: int = 100, demand: str = "author", rate: float | None = None, seed: Seed = 0
+) -> Workload:
+    """One pool of 10 cores, at most one job a step (see `generate_slots`). `demand`: author, clip10, six-to-ten. `rate`
+    replaces `load`."""
     return slots.bernoulli_model(load, steps, demand, rate).workload(seed)
 
 
@@ -48,7 +50,9 @@ def multi_resource(
     seed: Seed = 0,
 ) -> Workload:
     """Several machines with several resources; `formula`: plain or printed (see `generate_slots`)."""
-    return slots.multi_resource_model(load, formula, machines, resources, capacity, horizon, p_long, steps).workload(seed)
+    return slots.multi_resource_model(load, formula, machines, resources, capacity, horizon, p_long, steps).workload(
+        seed
+    )
 
 
 GENERATORS: dict[str, Callable[..., Workload]] = {
@@ -69,7 +73,9 @@ def by_name(name: str, **options: Any) -> Workload:
     known = list(inspect.signature(generator).parameters)
     for option in options:
         if option not in known:
-            raise EscalaError(f"generator {name!r} has no option {option!r}{_hint(option, known)}; known: {', '.join(known)}")
+            raise EscalaError(
+                f"generator {name!r} has no option {option!r}{_hint(option, known)}; known: {', '.join(known)}"
+            )
     return generator(**options)
 
 

@@ -1,16 +1,18 @@
-"""Days of a Grid'5000-like cluster: users who come and submit the same request again and again, much of which ends early.
+"""Days of a Grid'5000-like cluster: users who come and submit the same request again and again, much of which ends
+early.
 
-The nine clusters and their figures are those of table 2 of R. B. Casagrande's dissertation (2020): cores, jobs, share of submissions
-less than 5 min after the previous one, utilisation (`grid5000_clusters`). How the jobs look follows the public days of the Taurus
-cluster (`grid5000_visits`). `docs/generators.md` says how close it comes.
+The nine clusters and their figures are those of table 2 of R. B. Casagrande's dissertation (2020): cores, jobs, share
+of submissions less than 5 min after the previous one, utilisation (`grid5000_clusters`). How the jobs look follows the
+public days of the Taurus cluster (`grid5000_visits`). `docs/generators.md` says how close it comes.
 
-The model. *Visits* begin as a Poisson process with a daily and weekly rhythm and a level that changes from week to week. A visit is
-quick (a burst: gaps mostly below 5 min), slow (most often the user looks at the outcome first) or a reservation for a night, a weekend or
-a week, mostly made in the evening. Quick and slow visits are light (trials: short requests, mostly ended at once) or heavy. Each visit
-belongs to a user, repeats the request of its first job most of the time, and users have a favourite request. Two numbers of each cluster
-are solved, not set: the share of heavy jobs makes the mean work of a job that utilisation and jobs a day imply, in closed form; the share
-of quick visits is fitted to the sequential submissions by `bench/fit_grid5000.py`. In the released days requests are cut at 24 h, where 5 %
-of all jobs pile up; here they are not (cut them alike to compare, see `docs/generators.md`).
+The model. *Visits* begin as a Poisson process with a daily and weekly rhythm and a level that changes from week to
+week. A visit is quick (a burst: gaps mostly below 5 min), slow (most often the user looks at the outcome first) or a
+reservation for a night, a weekend or a week, mostly made in the evening. Quick and slow visits are light (trials: short
+requests, mostly ended at once) or heavy. Each visit belongs to a user, repeats the request of its first job most of the
+time, and users have a favourite request. Two numbers of each cluster are solved, not set: the share of heavy jobs makes
+the mean work of a job that utilisation and jobs a day imply, in closed form; the share of quick visits is fitted to the
+sequential submissions by `bench/fit_grid5000.py`. In the released days requests are cut at 24 h, where 5 % of all jobs
+pile up; here they are not (cut them alike to compare, see `docs/generators.md`).
 """
 
 from __future__ import annotations
@@ -50,9 +52,9 @@ class _Visits:
 def grid5000(cluster: str = "orion", days: float = 30, seed: int | np.random.Generator = 0) -> Workload:
     """`days` days of jobs for a cluster of table 2; day 0 is a Monday. `max_cores` is the cluster's cores.
 
-    Jobs have users, requested times in whole minutes, whole seconds elsewhere, and a status (COMPLETED, FAILED, TIMEOUT). Loads and
-    counts of single months vary about as much as real ones; the figures of table 2 are met by the long run. Raises EscalaError on an
-    unknown cluster or days <= 0.
+    Jobs have users, requested times in whole minutes, whole seconds elsewhere, and a status (COMPLETED, FAILED,
+    TIMEOUT). Loads and counts of single months vary about as much as real ones; the figures of table 2 are met by the
+    long run. Raises EscalaError on an unknown cluster or days <= 0.
     """
     if cluster not in CLUSTERS:
         raise EscalaError(f"unknown cluster {cluster!r}; known: {', '.join(sorted(CLUSTERS))}")
@@ -87,7 +89,8 @@ def draw(cluster: Cluster, days: float, rng: np.random.Generator) -> dict[str, A
 
 
 def _visits(cluster: Cluster, days: float, rng: np.random.Generator) -> _Visits:
-    """Visits from WARM_UP_DAYS before time 0 to the end: an hourly Poisson process whose rate is hour x weekday x week."""
+    """Visits from WARM_UP_DAYS before time 0 to the end: an hourly Poisson process whose rate is hour x weekday x
+    week."""
     first, last = -WARM_UP_DAYS, math.ceil(days)
     day = np.repeat(np.arange(first, last), 24)
     week = np.floor_divide(day, 7) - first // 7
@@ -121,9 +124,12 @@ def _users(begin: Floats, rng: np.random.Generator) -> tuple[Ints, Floats, Float
 
 
 def _submissions(visits: _Visits, visit: Ints, runtime: Floats, rng: np.random.Generator) -> Floats:
-    """Submission times, whole s [jobs]: the visit's beginning plus the gaps so far, some of which begin when the job before has run."""
+    """Submission times, whole s [jobs]: the visit's beginning plus the gaps so far, some of which begin when the job
+    before has run."""
     pace = visits.pace[visit]
-    median, spread, watched = (np.array([getattr(p, name) for p in PACES])[pace] for name in ("gap_median", "gap_spread", "watched"))
+    median, spread, watched = (
+        np.array([getattr(p, name) for p in PACES])[pace] for name in ("gap_median", "gap_spread", "watched")
+    )
     gap = median * np.exp(spread * rng.standard_normal(len(visit)))
     gap[1:] += np.where(rng.random(len(visit)) < watched, runtime, 0.0)[:-1]
     first = np.cumsum(visits.jobs) - visits.jobs

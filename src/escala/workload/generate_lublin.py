@@ -1,16 +1,18 @@
 """The Lublin-Feitelson model of rigid jobs: sizes, run times and arrivals with a daily cycle.
 
-U. Lublin, D. G. Feitelson: The Workload on Parallel Supercomputers: Modeling the Characteristics of Rigid Jobs, JPDC 63(11):1105-1122,
-2003. Parameters are those of the paper and of its authors' program; the program's conventions (floors, cut-offs, cycle) are kept, its
-random numbers are not.
+U. Lublin, D. G. Feitelson: The Workload on Parallel Supercomputers: Modeling the Characteristics of Rigid Jobs, JPDC
+63(11):1105-1122,
+2003. Parameters are those of the paper and of its authors' program; the program's conventions (floors, cut-offs, cycle)
+are kept, its random numbers are not.
 
-- Size: serial with probability `serial`; else 2^x with x two-stage uniform: U(low, med) with probability `prob`, else U(med, hi); with
-  probability `pow2` (of all jobs) x is rounded to a whole number. hi = log2(machine size); med = hi - `med_below`.
-- Run time: ln(t) hyper-gamma: gamma(a1, b1) with probability p, else gamma(a2, b2); p = pa x size + pb, kept in [0, 1]. Values above
-  e^12 s are redrawn.
-- Arrivals: in the rush hours ln(gap) is gamma(aarr, barr); over all hours aarr is multiplied by `arar`. The daily cycle stretches these
-  gaps: a half hour of the day counts with a weight taken from the distribution gamma(anum, bnum) of arrivals over the half hours 11..58
-  of a day (mean weight 1). Gaps above e^13 are redrawn.
+- Size: serial with probability `serial`; else 2^x with x two-stage uniform: U(low, med) with probability `prob`, else
+  U(med, hi); with probability `pow2` (of all jobs) x is rounded to a whole number. hi = log2(machine size); med = hi -
+  `med_below`.
+- Run time: ln(t) hyper-gamma: gamma(a1, b1) with probability p, else gamma(a2, b2); p = pa x size + pb, kept in [0, 1].
+  Values above e^12 s are redrawn.
+- Arrivals: in the rush hours ln(gap) is gamma(aarr, barr); over all hours aarr is multiplied by `arar`. The daily cycle
+  stretches these gaps: a half hour of the day counts with a weight taken from the distribution gamma(anum, bnum) of
+  arrivals over the half hours 11..58 of a day (mean weight 1). Gaps above e^13 are redrawn.
 
 The model has no requested times (walltime = runtime here), no users and no weeks.
 """
@@ -76,18 +78,23 @@ CLASSES: dict[str, LublinParameters] = {
         aarr=10.2303, barr=0.4871, anum=8.1737, bnum=3.9631, arar=1.0225,
     ),
 }  # fmt: skip
-"""Batch jobs, interactive jobs, and one class for the whole of a log without types; the machine of the paper has 128 nodes."""
+"""Batch jobs, interactive jobs, and one class for the whole of a log without types; the machine of the paper has 128
+nodes."""
 
 
 @checked
 def lublin(
-    jobs: int = 10_000, cores: int = 128, kind: str = "batch", load: float | None = None, seed: int | np.random.Generator = 0
+    jobs: int = 10_000,
+    cores: int = 128,
+    kind: str = "batch",
+    load: float | None = None,
+    seed: int | np.random.Generator = 0,
 ) -> Workload:
     """`jobs` jobs for a machine of `cores` cores, from the model's class `kind` (batch, interactive, all).
 
-    `load`: the offered load, sum(cores x runtime) / (machine x span of the submissions), reached by scaling all gaps; None keeps the
-    model's own gaps. Note that those were fitted to machines of 128 nodes: on others the load differs. Raises EscalaError on a machine
-    so small that the ranges of the sizes vanish.
+    `load`: the offered load, sum(cores x runtime) / (machine x span of the submissions), reached by scaling all gaps;
+    None keeps the model's own gaps. Note that those were fitted to machines of 128 nodes: on others the load differs.
+    Raises EscalaError on a machine so small that the ranges of the sizes vanish.
     """
     if kind not in CLASSES:
         raise EscalaError(f"unknown class {kind!r} of the Lublin model; known: {', '.join(CLASSES)}")
@@ -110,7 +117,8 @@ def lublin(
         {"submit_s": submit, "runtime_s": runtime, "cores": size, "queue": np.full(jobs, kind)},
         name=f"lublin-{kind}-{cores}",
         max_cores=cores,
-        source=f"generated: Lublin-Feitelson 2003, {kind}, {cores} cores" + (f", seed {seed}" if isinstance(seed, int) else ""),
+        source=f"generated: Lublin-Feitelson 2003, {kind}, {cores} cores"
+        + (f", seed {seed}" if isinstance(seed, int) else ""),
     )
 
 
@@ -140,8 +148,8 @@ def runtimes(rng: np.random.Generator, size: NDArray[np.int64], p: LublinParamet
 def arrivals(rng: np.random.Generator, jobs: int, p: LublinParameters) -> Floats:
     """Submission of each job, whole s from midnight [jobs].
 
-    A gap is a number of points; a half hour takes as many points as its weight, so arrivals are a renewal process run through the
-    inverse of the cumulative weight.
+    A gap is a number of points; a half hour takes as many points as its weight, so arrivals are a renewal process run
+    through the inverse of the cumulative weight.
     """
     logarithm = np.full(jobs, np.inf)
     while (redraw := np.flatnonzero(logarithm > LONGEST_LN_GAP)).size:
@@ -162,7 +170,8 @@ def weights(p: LublinParameters) -> Floats:
 
 
 def gamma_cdf(x: float, shape: float) -> float:
-    """P(X <= x) of the gamma distribution with scale 1: the series e^-x x^a sum_n x^n / Gamma(a + n + 1), to double precision."""
+    """P(X <= x) of the gamma distribution with scale 1: the series e^-x x^a sum_n x^n / Gamma(a + n + 1), to double
+    precision."""
     term = total = 1.0 / shape
     n = shape
     while term > total * 1e-17:

@@ -1,17 +1,18 @@
-"""Jobs of the slotted studies: Bernoulli arrivals on a grid of steps, short and long jobs, one dominant resource. The unit of time is 1
-s (a step).
+"""Jobs of the slotted studies: Bernoulli arrivals on a grid of steps, short and long jobs, one dominant resource. The
+unit of time is 1 s (a step).
 
 Three published settings are models of one family:
 
-- `bernoulli`: one pool of 10 (Casagrande et al., Computer on the Beach 2019). The generator is the one seen in its author's own files,
-  not the printed one: at most one job a step; length 80 % U{1..3}, else U{10..15}; demand a fair coin between U{1, 2} and U{5..10}. Load
-  1 is .542 jobs a step; a job in every step, 1.845, is the generator's ceiling (its "190 %").
-- `cpu_memory`: two resources of 10, one dominant with U{3..5}, the other 1 (Liang et al., A2cScheduler, 2020; the text prints no
-  demands).
-- `multi_resource`: R resources of capacity C on machines with horizon H (Gergely, ICAART 2024): length U{1..H/2}, or with p_long
-  U{ceil(2H/3)..H}; dominant demand U{C/2..C}, the others U{1..C/2}. `formula="plain"`: load = q E[D] E[L] / (C machines); `"printed"`
-  puts q^2 in the place of q, as that paper prints and defends. A rate q above 1 means floor(q) sure arrivals a step and one draw for the
-  rest.
+- `bernoulli`: one pool of 10 (Casagrande et al., Computer on the Beach 2019). The generator is the one seen in its
+  author's own files, not the printed one: at most one job a step; length 80 % U{1..3}, else U{10..15}; demand a fair
+  coin between U{1, 2} and U{5..10}. Load 1 is .542 jobs a step; a job in every step, 1.845, is the generator's ceiling
+  (its "190 %").
+- `cpu_memory`: two resources of 10, one dominant with U{3..5}, the other 1 (Liang et al., A2cScheduler, 2020; the text
+  prints no demands).
+- `multi_resource`: R resources of capacity C on machines with horizon H (Gergely, ICAART 2024): length U{1..H/2}, or
+  with p_long U{ceil(2H/3)..H}; dominant demand U{C/2..C}, the others U{1..C/2}. `formula="plain"`: load = q E[D] E[L] /
+  (C machines); `"printed"` puts q^2 in the place of q, as that paper prints and defends. A rate q above 1 means
+  floor(q) sure arrivals a step and one draw for the rest.
 """
 
 from __future__ import annotations
@@ -29,9 +30,13 @@ from escala.workload.table import Workload
 Ints = NDArray[np.int64]
 Span = tuple[int, int]
 
-DEMANDS: dict[str, tuple[Span, Span]] = {"author": ((1, 2), (5, 10)), "clip10": ((1, 5), (10, 10)), "six-to-ten": ((1, 5), (6, 10))}
-"""Small and large demand of the one-pool study: the author's files; the printed [1,5] and [10,15] cut at the capacity; and a middle
-reading."""
+DEMANDS: dict[str, tuple[Span, Span]] = {
+    "author": ((1, 2), (5, 10)),
+    "clip10": ((1, 5), (10, 10)),
+    "six-to-ten": ((1, 5), (6, 10)),
+}
+"""Small and large demand of the one-pool study: the author's files; the printed [1,5] and [10,15] cut at the capacity;
+and a middle reading."""
 
 
 class SlotJobs(NamedTuple):
@@ -45,7 +50,8 @@ class SlotJobs(NamedTuple):
 
 @dataclass(frozen=True)
 class SlotModel:
-    """A family of job lists. Spans are inclusive; `rate` is arrivals a step, `steps` the length of the arrival window."""
+    """A family of job lists. Spans are inclusive; `rate` is arrivals a step, `steps` the length of the arrival
+    window."""
 
     name: str
     rate: float
@@ -68,7 +74,12 @@ class SlotModel:
             raise EscalaError(f"{self.name}: steps, capacity, machines and resources must be at least 1")
         if not 0 <= self.p_long <= 1:
             raise EscalaError(f"{self.name}: p_long is {self.p_long}; give a probability")
-        for what, (low, high) in {"short": self.short, "long": self.long, "dominant": self.dominant, "other": self.other}.items():
+        for what, (low, high) in {
+            "short": self.short,
+            "long": self.long,
+            "dominant": self.dominant,
+            "other": self.other,
+        }.items():
             if not 1 <= low <= high:
                 raise EscalaError(f"{self.name}: the range {what} is {low}..{high}; give a larger horizon or capacity")
 
@@ -119,18 +130,37 @@ def _uniform(rng: np.random.Generator, span: Span, size: int | tuple[int, int]) 
     return rng.integers(span[0], span[1], size, endpoint=True, dtype=np.int64)
 
 
-def bernoulli_model(load: float = 1.0, steps: int = 100, demand: str = "author", rate: float | None = None) -> SlotModel:
-    """One pool of 10 (see the module). `load` is cut at the ceiling of one job a step; `rate`, jobs a step, replaces it if given."""
+def bernoulli_model(
+    load: float = 1.0, steps: int = 100, demand: str = "author", rate: float | None = None
+) -> SlotModel:
+    """One pool of 10 (see the module). `load` is cut at the ceiling of one job a step; `rate`, jobs a step, replaces it
+    if given."""
     if not isinstance(demand, str) or demand not in DEMANDS:
         raise EscalaError(f"unknown demand {demand!r}; known: {', '.join(DEMANDS)}")
     small, large = DEMANDS[demand]
-    model = SlotModel("bernoulli", 1.0, steps, ("cores",), 10, 1, 0.2, (1, 3), (10, 15), 0.5, large, small, single_node=False)
+    model = SlotModel(
+        "bernoulli", 1.0, steps, ("cores",), 10, 1, 0.2, (1, 3), (10, 15), 0.5, large, small, single_node=False
+    )
     return _at(model, min(1.0, load / model.mean_work) if rate is None else min(1.0, rate))
 
 
 def cpu_memory_model(rate: float = 0.9, steps: int = 50) -> SlotModel:
     """Two resources of 10 (see the module); `rate` is jobs a step."""
-    return SlotModel("cpu-memory", rate, steps, ("cores", "memory"), 10, 1, 0.2, (1, 3), (10, 15), 1.0, (3, 5), (1, 1), single_node=True)
+    return SlotModel(
+        "cpu-memory",
+        rate,
+        steps,
+        ("cores", "memory"),
+        10,
+        1,
+        0.2,
+        (1, 3),
+        (10, 15),
+        1.0,
+        (3, 5),
+        (1, 1),
+        single_node=True,
+    )
 
 
 def multi_resource_model(
@@ -151,7 +181,21 @@ def multi_resource_model(
     kinds = ("cores", "memory", *(f"resource{k}" for k in range(3, resources + 1)))[:resources]
     short, long = (1, horizon // 2), (math.ceil(2 * horizon / 3), horizon)
     dominant, other = (max(1, capacity // 2), capacity), (1, max(1, capacity // 2))
-    model = SlotModel("multi-resource", 1.0, steps, kinds, capacity, machines, p_long, short, long, 1.0, dominant, other, single_node=True)
+    model = SlotModel(
+        "multi-resource",
+        1.0,
+        steps,
+        kinds,
+        capacity,
+        machines,
+        p_long,
+        short,
+        long,
+        1.0,
+        dominant,
+        other,
+        single_node=True,
+    )
     q = load / model.mean_work
     return _at(model, math.sqrt(q) if formula == "printed" else q)
 

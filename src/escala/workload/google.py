@@ -1,15 +1,16 @@
 """Google's cluster traces: events of tasks -> jobs, one for each time that a task ran.
 
-2011: `task_events`, 13 columns without a header. 2019: `instance_events` as JSON, an event a line (`google_json`), or as CSV with a header:
-`time`, `type`, `collection_id`, `instance_index` and `cpus` (or `resource_request.cpus`), and if there are any `memory` and `TEXTS`. Among
-them may stand `collection_events`, events without an instance and a request, which tell of all tasks of a collection. Times are
-microseconds; 0 is before the trace, 2^63 - 1 after it.
+2011: `task_events`, 13 columns without a header. 2019: `instance_events` as JSON, an event a line (`google_json`), or
+as CSV with a header: `time`, `type`, `collection_id`, `instance_index` and `cpus` (or `resource_request.cpus`), and if
+there are any `memory` and `TEXTS`. Among them may stand `collection_events`, events without an instance and a request,
+which tell of all tasks of a collection. Times are microseconds; 0 is before the trace, 2^63 - 1 after it.
 
-The reduction: an attempt lasts from one end of a task to the next. It is submitted with its first SUBMIT, or where its last attempt ended;
-it runs from its first SCHEDULE to its end (EVICT, FAIL, FINISH, KILL, LOST), and asks what its first event asks that says so. Requests are
-shares of the largest machine: cores and memory here are thousandths of it, at least one core, rounded up. Updates of requests are not
-looked at, nor are alloc sets, in which jobs run that have events of their own. Of what events say of a task, or of its collection, the
-first counts that says something; of both, the task's.
+The reduction: an attempt lasts from one end of a task to the next. It is submitted with its first SUBMIT, or where its
+last attempt ended; it runs from its first SCHEDULE to its end (EVICT, FAIL, FINISH, KILL, LOST), and asks what its
+first event asks that says so. Requests are shares of the largest machine: cores and memory here are thousandths of it,
+at least one core, rounded up. Updates of requests are not looked at, nor are alloc sets, in which jobs run that have
+events of their own. Of what events say of a task, or of its collection, the first counts that says something; of both,
+the task's.
 """
 
 from __future__ import annotations
@@ -57,7 +58,11 @@ class GoogleLog(NamedTuple):
 
 def is_google(line: str) -> bool:
     """Is the first line of a file one of 2011's events, or one of 2019's, or their header?"""
-    return _is_2011(line) or is_google_json(line) or set(NEEDS_2019) <= {name.strip().strip('"') for name in line.split(",")}
+    return (
+        _is_2011(line)
+        or is_google_json(line)
+        or set(NEEDS_2019) <= {name.strip().strip('"') for name in line.split(",")}
+    )
 
 
 def _is_2011(line: str) -> bool:
@@ -83,26 +88,35 @@ def read_google(path: Path, keep: Keep = every) -> GoogleLog:
     if len(known):
         found[UNKNOWN] = frame.filter(~pl.col("collection_id").is_in(known["collection_id"].implode()))["job_id"]
     found = {rule: ids for rule, ids in found.items() if len(ids)}
-    counts, firsts = {rule: len(ids) for rule, ids in found.items()}, {rule: f"job {ids[0]!r}" for rule, ids in found.items()}
+    counts, firsts = (
+        {rule: len(ids) for rule, ids in found.items()},
+        {rule: f"job {ids[0]!r}" for rule, ids in found.items()},
+    )
     return GoogleLog(frame.drop("started_us", "ended_us", "collection_type", "collection_id"), counts, firsts)
 
 
 def _events(path: Path) -> pl.DataFrame:
-    """Events in the order of time: `task`, `us`, `kind` (a word of `TYPES_...`), `cores`, `demand_memory`, and texts."""
+    """Events in the order of time: `task`, `us`, `kind` (a word of `TYPES_...`), `cores`, `demand_memory`, and
+    texts."""
     first = read_head(path).decode("utf-8-sig", errors="replace").lstrip().split("\n", 1)[0]
     year_2011 = _is_2011(first)
     if first.startswith("{"):
         table = load_events(path, NEEDS_2019, TEXTS)
     else:
         table = load_table(path, names=",".join(COLUMNS_2011) if year_2011 else None)
-        table = table.select(pl.col(name).cast(pl.String).alias(name.removeprefix("resource_request.")) for name in _chosen(table, path))
+        table = table.select(
+            pl.col(name).cast(pl.String).alias(name.removeprefix("resource_request.")) for name in _chosen(table, path)
+        )
         table = table.with_row_index("line", 1 if year_2011 else 2)
     kinds = TYPES_2011 if year_2011 else TYPES_2019
     words = {str(code): word for code, word in enumerate(kinds)} | {word: word for word in kinds}
     read = table.with_columns(
         task=pl.format("{}-{}", pl.col("collection_id").fill_null("?"), pl.col("instance_index").fill_null("?")),
         us=pl.col("time").str.strip_chars().cast(pl.Int64, strict=False),
-        kind=pl.col("type").str.strip_chars().str.to_uppercase().replace_strict(words, default=None, return_dtype=pl.String),
+        kind=pl.col("type")
+        .str.strip_chars()
+        .str.to_uppercase()
+        .replace_strict(words, default=None, return_dtype=pl.String),
         cores=_share("cpus").clip(1.0),
         demand_memory=_share("memory").fill_null(0.0) if "memory" in table.columns else pl.lit(0.0),
     )
@@ -118,7 +132,10 @@ def _chosen(table: pl.DataFrame, path: Path) -> list[str]:
     plain = [name.removeprefix("resource_request.") for name in found]
     for name in known:
         if plain.count(name) > 1 or (name in (*NEEDS_2019, "cpus") and name not in plain):
-            raise EscalaError(f"{path}: Google's events of instances need one column {name}, and have {plain.count(name)}: export it once")
+            raise EscalaError(
+                f"{path}: Google's events of instances need one column {name}, and have {plain.count(name)}: export "
+                "it once"
+            )
     return found
 
 
@@ -126,7 +143,9 @@ def _refuse(table: pl.DataFrame, name: str, wrong: pl.Series, need: str, path: P
     """EscalaError for the first value of a column that is wrong."""
     if wrong.any():
         row = int(wrong.arg_true()[0])
-        raise EscalaError(f"{path}, line {table['line'][row]}: {name} is {quoted(table[name][row] or '')}: {need} is needed")
+        raise EscalaError(
+            f"{path}, line {table['line'][row]}: {name} is {quoted(table[name][row] or '')}: {need} is needed"
+        )
 
 
 def _share(name: str) -> pl.Expr:
@@ -143,7 +162,10 @@ _OF_COLLECTION = pl.col("instance_index").is_null() & pl.col("cores").is_null()
 def _told(events: pl.DataFrame) -> list[pl.Expr]:
     """`TEXTS`: what the first events say that say something; "" and numbers that stand for nothing say nothing."""
     none = {"alloc_collection_id": ["", "0"], "parent_collection_id": ["", "0"]}
-    said = {name: pl.col(name).filter(pl.col(name).is_in(none.get(name, [""])).not_()).drop_nulls().first() for name in TEXTS}
+    said = {
+        name: pl.col(name).filter(pl.col(name).is_in(none.get(name, [""])).not_()).drop_nulls().first()
+        for name in TEXTS
+    }
     return [said[name] if name in events.columns else pl.lit(None, pl.String).alias(name) for name in TEXTS]
 
 
@@ -153,7 +175,8 @@ def _collections(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _attempts(events: pl.DataFrame) -> pl.DataFrame:
-    """A row for each attempt of each task, in the order of their first events: what it asked, `TEXTS`, when it started and ended."""
+    """A row for each attempt of each task, in the order of their first events: what it asked, `TEXTS`, when it started
+    and ended."""
     ends = pl.col("kind").is_in(list(STATUS))
     return (
         events.with_columns(before=(ends.cast(pl.Int64).cum_sum() - ends.cast(pl.Int64)).over("task"))

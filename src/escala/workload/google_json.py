@@ -1,5 +1,5 @@
-"""`instance_events` of Google's trace of 2019 as the archive has them: JSON, an event a line, packed or not -> a table of texts. Events of
-`collection_events` may stand before or behind them: they have no `instance_index`.
+"""`instance_events` of Google's trace of 2019 as the archive has them: JSON, an event a line, packed or not -> a table
+of texts. Events of `collection_events` may stand before or behind them: they have no `instance_index`.
 
 `resource_request` is an object of `cpus` and `memory`; whole numbers may stand as texts; what has no value is left out.
 """
@@ -35,21 +35,24 @@ def is_google_json(head: str) -> bool:
 
 
 def load_events(path: Path, needs: Sequence[str], more: Sequence[str]) -> pl.DataFrame:
-    """The events as texts: the columns `needs`, those of `more` that there are, `cpus` and `memory`, and `line`. EscalaError, with its
-    line, for what is no event, and for a file of collections alone."""
+    """The events as texts: the columns `needs`, those of `more` that there are, `cpus` and `memory`, and `line`.
+    EscalaError, with its line, for what is no event, and for a file of collections alone."""
     data = read_all(path).removeprefix(BOM)
     refuse_nul(data, path)
     names = [*needs, *(name for name in more if f'"{name}"'.encode() in data)]
     kinds = _kinds(data, path, (*names, *SHARES))
-    schema: dict[str, Any] = {**{name: kinds[name] for name in names}, REQUEST: pl.Struct({name: kinds[name] for name in SHARES})}
+    schema: dict[str, Any] = {
+        **{name: kinds[name] for name in names},
+        REQUEST: pl.Struct({name: kinds[name] for name in SHARES}),
+    }
     try:
         table = pl.read_ndjson(io.BytesIO(data), schema=schema)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise _no_event(data, path, kinds, str(error)) from None
     if table[INDEX].null_count() == table.height:
         raise EscalaError(
-            f"{path}: no event names its {INDEX}: of the trace's tables give instance_events, with collection_events behind them if you "
-            "like, which alone have no requests"
+            f"{path}: no event names its {INDEX}: of the trace's tables give instance_events, with collection_events "
+            "behind them if you like, which alone have no requests"
         )
     return table.unnest(REQUEST).cast(pl.String).with_columns(line=_lines(data, table.height))
 
@@ -62,8 +65,8 @@ def _lines(data: bytes, events: int) -> pl.Series | pl.Expr:
 
 
 def _events(data: bytes, path: Path, begin: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each event one by one, from the byte `begin` on, and where it stands; its request is among its fields. EscalaError for a line that is
-    none."""
+    """Each event one by one, from the byte `begin` on, and where it stands; its request is among its fields.
+    EscalaError for a line that is none."""
     stream = io.BytesIO(data)
     stream.seek(begin)
     for number, line in enumerate(stream, data.count(b"\n", 0, begin) + 1):
@@ -73,7 +76,9 @@ def _events(data: bytes, path: Path, begin: int = 0) -> Iterator[tuple[str, dict
         try:
             event = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise EscalaError(f"{where}: not valid JSON ({getattr(error, 'msg', 'numbers or nesting without end')}): {AGAIN}") from None
+            raise EscalaError(
+                f"{where}: not valid JSON ({getattr(error, 'msg', 'numbers or nesting without end')}): {AGAIN}"
+            ) from None
         if not isinstance(event, dict):
             raise EscalaError(f"{where}: is no JSON object: {AGAIN}")
         request = event.get(REQUEST) or {}

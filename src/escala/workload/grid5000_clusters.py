@@ -1,5 +1,5 @@
-"""Nine clusters of Grid'5000 as table 2 of R. B. Casagrande's dissertation (2020) describes them, and what the generator solves for
-each."""
+"""Nine clusters of Grid'5000 as table 2 of R. B. Casagrande's dissertation (2020) describes them, and what the
+generator solves for each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ HEAVY_IN_QUICK = 0.3  # a quick visit is heavy this much less often than a slow 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster of table 2: nodes x cores (the table gives their product), jobs over `days`, and the two shares to be met."""
+    """A cluster of table 2: nodes x cores (the table gives their product), jobs over `days`, and the two shares to be
+    met."""
 
     nodes: int
     node_cores: int
@@ -47,14 +48,15 @@ class Cluster:
 
     @property
     def mean_run_s(self) -> float:
-        """Mean run time that makes `utilisation` of `jobs_per_day` jobs of these sizes, s (sizes and run times are independent)."""
+        """Mean run time that makes `utilisation` of `jobs_per_day` jobs of these sizes, s (sizes and run times are
+        independent)."""
         share, cores = self.sizes
         return self.utilisation * self.cores * DAY_S / self.jobs_per_day / float(share @ cores)
 
     @property
     def heavy_share(self) -> float:
-        """Share of the jobs that are HEAVY, so that the mean run time of all is `mean_run_s`; the rest of those that are not LONG is
-        LIGHT."""
+        """Share of the jobs that are HEAVY, so that the mean run time of all is `mean_run_s`; the rest of those that
+        are not LONG is LIGHT."""
         rest = self.mean_run_s - self.long_share * LONG.mean_s - (1 - self.long_share) * LIGHT.mean_s
         return rest / (HEAVY.mean_s - LIGHT.mean_s)
 

@@ -1,7 +1,7 @@
 """The pieces of the Grid'5000-like model: at which pace users submit, and what their jobs are like.
 
-The numbers are rounded figures of the public days of the Taurus cluster (45 724 jobs in 1 362 days), which the author of the
-dissertation behind `grid5000_clusters` released.
+The numbers are rounded figures of the public days of the Taurus cluster (45 724 jobs in 1 362 days), which the author
+of the dissertation behind `grid5000_clusters` released.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ def cumulative(weight: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Pace:
-    """How a visit goes on: log-normal gaps (s) and a number of jobs with log-normal weights, each by median and log standard deviation.
+    """How a visit goes on: log-normal gaps (s) and a number of jobs with log-normal weights, each by median and log
+    standard deviation.
 
-    With probability `watched` a gap counts from the end of the job before (were it started at once), else from its submission.
+    With probability `watched` a gap counts from the end of the job before (were it started at once), else from its
+    submission.
     """
 
     gap_median: float
@@ -53,7 +55,8 @@ class Pace:
 
 @dataclass(frozen=True)
 class Work:
-    """What jobs ask for and how they end: at their walltime, failed, or done; the run time of the last two is walltime x Beta(a, b)."""
+    """What jobs ask for and how they end: at their walltime, failed, or done; the run time of the last two is walltime
+    x Beta(a, b)."""
 
     walltimes: tuple[tuple[int, float], ...]  # (minutes, share), ascending
     at_limit: float
@@ -92,7 +95,8 @@ class Work:
         return runtime, status
 
 
-QUICK = Pace(gap_median=50.0, gap_spread=1.3, watched=0.0, size_median=4.5, size_spread=1.15, most=400)  # 92 % of the gaps below 5 min
+# 92 % of the gaps below 5 min
+QUICK = Pace(gap_median=50.0, gap_spread=1.3, watched=0.0, size_median=4.5, size_spread=1.15, most=400)
 SLOW = Pace(gap_median=600.0, gap_spread=1.5, watched=0.7, size_median=2.2, size_spread=0.9, most=60)
 NIGHT = Pace(gap_median=600.0, gap_spread=1.5, watched=1.0, size_median=1.0, size_spread=0.6, most=8)
 
@@ -102,7 +106,8 @@ LIGHT = Work(
 )  # fmt: skip
 HEAVY = Work(
     walltimes=(
-        (60, 0.08), (120, 0.10), (180, 0.06), (240, 0.07), (300, 0.03), (360, 0.48), (480, 0.04), (600, 0.04), (720, 0.06), (840, 0.04),
+        (60, 0.08), (120, 0.10), (180, 0.06), (240, 0.07), (300, 0.03), (360, 0.48), (480, 0.04), (600, 0.04),
+        (720, 0.06), (840, 0.04),
     ),
     at_limit=0.47, failed=0.25, failed_beta=(0.3, 3.0), done_beta=(2.0, 1.5),
 )  # fmt: skip
@@ -124,5 +129,6 @@ WEEK_SHAPE = 4.0  # gamma shape of a week's level: relative standard deviation 1
 SUBNODE = 0.12  # share of requests below a node: half of them one core, the rest a third of a node
 SAME_REQUEST = 0.75  # a job of a visit repeats the request of the visit
 FAVOURITE = 0.6  # a visit's request is the user's favourite
-USER_PLACES = 40  # users at one time; the k-th place makes visits with probability ~ 1/k and changes hands after USER_DAYS
+# users at one time; the k-th place makes visits with probability ~ 1/k and changes hands after USER_DAYS
+USER_PLACES = 40
 USER_DAYS = 90.0

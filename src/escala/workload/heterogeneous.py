@@ -1,9 +1,10 @@
 """Heterogeneous jobs of Slurm: components `123+0`, `123+1`, ..., each a record with a size and a partition of its own.
 
-The components that started together become one job 123: the sum of their cores, from their common start to the last end, with the longest
-limit. Slurm starts all of them at once or none; a replay that took them for jobs of their own would let one run long before the others,
-and would count one wait several times. What is lost is that they ask for different kinds of nodes, which a replay does not know anyway. A
-component alone (the others are of partitions that were not asked for, or it was requeued by itself) stays as it is.
+The components that started together become one job 123: the sum of their cores, from their common start to the last
+end, with the longest limit. Slurm starts all of them at once or none; a replay that took them for jobs of their own
+would let one run long before the others, and would count one wait several times. What is lost is that they ask for
+different kinds of nodes, which a replay does not know anyway. A component alone (the others are of partitions that were
+not asked for, or it was requeued by itself) stays as it is.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ TOGETHER_S = 2.0  # Slurm writes the starts of one job at most some seconds apar
 
 
 def joined(frame: pl.DataFrame, shapes: Iterable[str] = ()) -> pl.DataFrame:
-    """Records for `clean` (job_id, submit_s, wait_s, runtime_s, walltime_s, cores, ...) with one for each heterogeneous job, in the place
-    of its first component. shapes: columns of what a component asks for, which the whole job does not have."""
+    """Records for `clean` (job_id, submit_s, wait_s, runtime_s, walltime_s, cores, ...) with one for each heterogeneous
+    job, in the place of its first component. shapes: columns of what a component asks for, which the whole job does not
+    have."""
     start = pl.col("submit_s") + pl.col("wait_s")
     marked = frame.with_columns(whole=pl.col("job_id").str.extract(COMPONENT), start=start, row=pl.int_range(pl.len()))
     known = pl.col("whole").is_not_null() & pl.col("start").is_not_null()
@@ -40,4 +42,8 @@ def joined(frame: pl.DataFrame, shapes: Iterable[str] = ()) -> pl.DataFrame:
     several = pl.col("job_id") == pl.col("whole")
     groups = groups.with_columns(pl.when(~several).then(name).alias(name) for name in shapes if name != BEGIN)
     groups = groups.with_columns(wait_s=pl.col("start") - pl.col("submit_s"))
-    return pl.concat([marked.filter(~known).select(*frame.columns, "row"), groups.select(*frame.columns, "row")]).sort("row").drop("row")
+    return (
+        pl.concat([marked.filter(~known).select(*frame.columns, "row"), groups.select(*frame.columns, "row")])
+        .sort("row")
+        .drop("row")
+    )

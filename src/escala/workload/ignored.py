@@ -1,7 +1,8 @@
-"""What a log says of its jobs and no replay looks at: named with the number of jobs, so that nobody takes the replay for the machine.
+"""What a log says of its jobs and no replay looks at: named with the number of jobs, so that nobody takes the replay
+for the machine.
 
-Readers put these columns beside those of the workload; they are counted over the jobs that are kept, and go. A label (a partition, a QOS)
-tells something where the log has several of them, an amount where it is not 0.
+Readers put these columns beside those of the workload; they are counted over the jobs that are kept, and go. A label (a
+partition, a QOS) tells something where the log has several of them, an amount where it is not 0.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from escala.workload.columns import NAMED
 from escala.workload.found import Found
 from escala.workload.shapes import LATER
-from escala.workload.table import NAMED
 from escala.workload.transform import OF_WHOLE, of_whole
 
 AMOUNTS = {
@@ -35,13 +36,16 @@ SHAPED = ("GPUs", "memory", "reservations", *SCORED)
 """And what Slurm's rules heed on a site that describes it, where the log was read with `shapes`."""
 COLUMNS = (*AMOUNTS, "priority", *NAMED)
 KEPT = tuple(name for name in LATER if name not in COLUMNS)
-"""Text columns of a reader's frame beside those that every workload has; of `NAMED` it keeps what tells something (`said_nothing`)."""
+"""Text columns of a reader's frame beside those that every workload has; of `NAMED` it keeps what tells something
+(`said_nothing`)."""
 DROPPED = tuple(name for name in COLUMNS if name not in NAMED)
 Keys = NDArray[np.uint64]
 
 NAMES = {  # how tables and JSON call them: lower case, letters only
     **dict.fromkeys(("gpus", "gpu", "gpusreq", "reqgpus", "numgpus", "numgpu", "ngpus", "gres"), "gpus"),
-    **dict.fromkeys(("memory", "mem", "memreq", "reqmem", "memorymib", "memorymb", "memorygb", "requestedmemory"), "memory"),
+    **dict.fromkeys(
+        ("memory", "mem", "memreq", "reqmem", "memorymib", "memorymb", "memorygb", "requestedmemory"), "memory"
+    ),
     **dict.fromkeys(("licenses", "licences", "license", "licence"), "licences"),
     **dict.fromkeys(("features", "feature", "constraints", "constraint", "gpuspec", "nodetype"), "features"),
     **dict.fromkeys(("reservation", "reservationname", "reservationid"), "reserved"),
@@ -64,7 +68,8 @@ def column_of(name: str) -> str | None:
 
 
 class Tally:
-    """What the jobs of a log that comes in pieces have there: see `ignored_in` and `said_nothing`, which it tells of all of them."""
+    """What the jobs of a log that comes in pieces have there: see `ignored_in` and `said_nothing`, which it tells of
+    all of them."""
 
     def __init__(self) -> None:
         self.jobs = 0  # until now
@@ -106,12 +111,16 @@ class Tally:
 
     def said_nothing(self) -> list[str]:
         """See `said_nothing`."""
-        return [name for name, said in self._said.items() if name in DROPPED or not said or (name == "partition" and self._twin)]
+        return [
+            name
+            for name, said in self._said.items()
+            if name in DROPPED or not said or (name == "partition" and self._twin)
+        ]
 
 
 def ignored_in(jobs: pl.DataFrame, before: Found | None = None) -> dict[str, dict[str, int]]:
-    """What no replay looks at, by its name: `jobs`, how many have it, and for labels `values`, how many there are. before: what was read,
-    which says it of columns that its table has no more."""
+    """What no replay looks at, by its name: `jobs`, how many have it, and for labels `values`, how many there are.
+    before: what was read, which says it of columns that its table has no more."""
     return _tally(jobs).ignored(before)
 
 
@@ -133,7 +142,9 @@ def _is_twin(jobs: pl.DataFrame) -> bool:
 
 def jobs_told(about: Mapping[str, int]) -> str:
     """How many jobs have it, in words."""
-    return f"{about['jobs']:,} job{'s' if about['jobs'] != 1 else ''}{' of the whole log' if about.get(OF_WHOLE) else ''}"
+    return (
+        f"{about['jobs']:,} job{'s' if about['jobs'] != 1 else ''}{' of the whole log' if about.get(OF_WHOLE) else ''}"
+    )
 
 
 def told(ignored: Mapping[str, Mapping[str, Any]], shapes: bool = False) -> str:

@@ -28,8 +28,8 @@ class Entry(NamedTuple):
 
 
 def entries(path: Path, name: str, hint: str) -> Iterator[Entry]:
-    """Those of the list `name`, as they come. EscalaError as of `parse_json`, and, with the hint, where there is no such list; for what
-    stands behind an entry only after that."""
+    """Those of the list `name`, as they come. EscalaError as of `parse_json`, and, with the hint, where there is no
+    such list; for what stands behind an entry only after that."""
     keys, there = set[str](), False
     with reading(path) as stream:
         text = _Text(stream, path)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
+from escala.workload.columns import ESTIMATE, OPTIONAL, SCHEMA
 from escala.workload.filters import Keep, every
-from escala.workload.table import ESTIMATE, MOST_CORES, OPTIONAL, SCHEMA
+from escala.workload.table import MOST_CORES
 
 UNITS = {"ms": 1e-3, "s": 1.0, "step": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 TIMES = ("submit_s", "begin_s", "start_s", "end_s", "runtime_s", "walltime_s", "wait_s")
@@ -34,7 +35,11 @@ class Layout:
 
     def fits(self, columns: set[str]) -> bool:
         """True if a file with these columns has this layout."""
-        core = {self.columns[name] for name in ("submit_s", "runtime_s", "cores", "start_s", "end_s") if name in self.columns}
+        core = {
+            self.columns[name]
+            for name in ("submit_s", "runtime_s", "cores", "start_s", "end_s")
+            if name in self.columns
+        }
         return core | set(self.needs) <= columns
 
     def of(self, columns: Sequence[str]) -> Layout:
@@ -48,13 +53,25 @@ BATSIM_JOBS = "Batsim jobs.csv"
 ESCALA = Layout("Escala table", {name: name for name in (*SCHEMA, *OPTIONAL)}, shift=False)
 PACK = Layout(
     "pack of days",
-    {"job_id": "id", "submit_s": "subtime", "cores": "res", "walltime_s": "walltime", "runtime_s": "runtime", "user": "user"},
+    {
+        "job_id": "id",
+        "submit_s": "subtime",
+        "cores": "res",
+        "walltime_s": "walltime",
+        "runtime_s": "runtime",
+        "user": "user",
+    },
     needs=("set", "file"),
     unit_needed=True,
     split=("set", "file"),
     shift=False,
 )
-_OUT_JOBS = {"submit_s": "submission_time", "walltime_s": "requested_time", "runtime_s": "execution_time", "wait_s": "waiting_time"}
+_OUT_JOBS = {
+    "submit_s": "submission_time",
+    "walltime_s": "requested_time",
+    "runtime_s": "execution_time",
+    "wait_s": "waiting_time",
+}
 LAYOUTS = (
     ESCALA,
     PACK,
@@ -72,7 +89,13 @@ LAYOUTS = (
     ),
     Layout(
         "NREL Eagle",
-        {"job_id": "job_id", "submit_s": "submit_time", "runtime_s": "run_time", "walltime_s": "wallclock_req", "start_s": "start_time"}
+        {
+            "job_id": "job_id",
+            "submit_s": "submit_time",
+            "runtime_s": "run_time",
+            "walltime_s": "wallclock_req",
+            "start_s": "start_time",
+        }
         | {"cores": "processors_req", "user": "user", "queue": "partition", "status": "state", "job_name": "name"},
     ),
     Layout(
@@ -90,15 +113,25 @@ LAYOUTS = (
 
 
 ALIBABA = "Alibaba GPU cluster 2023"
-ALIBABA_NEEDS = {"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time", "pod_phase"}
+ALIBABA_NEEDS = {
+    "name",
+    "cpu_milli",
+    "memory_mib",
+    "num_gpu",
+    "gpu_milli",
+    "creation_time",
+    "deletion_time",
+    "scheduled_time",
+    "pod_phase",
+}
 ALIBABA_IGNORED = {"gpu_spec": "features", "qos": "qos"}
 
 
 def alibaba_jobs(table: pl.DataFrame, keep: Keep = every) -> tuple[pl.DataFrame, dict[str, int], dict[str, str]]:
     """Pods of the Alibaba GPU trace (Weng et al., ATC 2023): single-node jobs with memory (MiB) and GPUs.
 
-    Thousandths of a CPU are rounded up to cores; a pod that shares a GPU gets a whole one (counted): the table has whole resources only.
-    Also the counts of these notes, and the first pod of each. `keep` takes part of the pods.
+    Thousandths of a CPU are rounded up to cores; a pod that shares a GPU gets a whole one (counted): the table has
+    whole resources only. Also the counts of these notes, and the first pod of each. `keep` takes part of the pods.
     """
     number = {name: pl.col(name).cast(pl.Float64, strict=False) for name in ALIBABA_NEEDS - {"name", "pod_phase"}}
     frame = table.select(
@@ -111,20 +144,35 @@ def alibaba_jobs(table: pl.DataFrame, keep: Keep = every) -> tuple[pl.DataFrame,
         pl.lit(True).alias("single_node"),
         number["memory_mib"].alias("demand_memory"),
         number["num_gpu"].alias("demand_gpu"),
-        pl.col("pod_phase").str.to_uppercase().replace_strict(WORDS, default=None, return_dtype=pl.String).alias("status"),
+        pl.col("pod_phase")
+        .str.to_uppercase()
+        .replace_strict(WORDS, default=None, return_dtype=pl.String)
+        .alias("status"),
         ((number["num_gpu"] == 1) & (number["gpu_milli"] < 1000)).alias("shares"),
-        *(pl.col(name).cast(pl.String).alias(known) for name, known in ALIBABA_IGNORED.items() if name in table.columns),
+        *(
+            pl.col(name).cast(pl.String).alias(known)
+            for name, known in ALIBABA_IGNORED.items()
+            if name in table.columns
+        ),
     )
     frame = keep(frame)
     waiting = frame["wait_s"].is_null()
     noted = {"never started": frame.filter(waiting)["job_id"]}
     frame = frame.filter(~waiting)
-    sane = frame.select(pl.all_horizontal(pl.col("demand_memory", "demand_gpu").is_between(0, MOST_CORES)).fill_null(False).alias("sane"))
+    sane = frame.select(
+        pl.all_horizontal(pl.col("demand_memory", "demand_gpu").is_between(0, MOST_CORES))
+        .fill_null(False)
+        .alias("sane")
+    )
     noted["absurd demand"] = frame.filter(~sane["sane"])["job_id"]
     frame = frame.filter(sane["sane"]).with_columns(pl.col("demand_memory", "demand_gpu").ceil().cast(pl.Int64))
     noted["note: shared GPU taken whole"] = frame.filter("shares")["job_id"]
     noted = {rule: ids for rule, ids in noted.items() if len(ids)}
-    return frame.drop("shares"), {rule: len(ids) for rule, ids in noted.items()}, {rule: f"job {ids[0]!r}" for rule, ids in noted.items()}
+    return (
+        frame.drop("shares"),
+        {rule: len(ids) for rule, ids in noted.items()},
+        {rule: f"job {ids[0]!r}" for rule, ids in noted.items()},
+    )
 
 
 def is_known(names: Sequence[str]) -> bool:

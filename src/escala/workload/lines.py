@@ -15,17 +15,22 @@ LONGEST_LINE = 1 << 26
 
 
 def line_chunks(stream: BinaryIO, path: Path, quote: bytes = b"") -> Iterator[tuple[bytes, int]]:
-    """Whole lines, some megabytes at a time, each ended by a newline, with the number of the first (from 1); without a byte-order mark.
+    """Whole lines, some megabytes at a time, each ended by a newline, with the number of the first (from 1); without a
+    byte-order mark.
     quote: a sign within pairs of which a newline ends no line. EscalaError for a byte 0 and a line without an end."""
     rest, line = b"", 1
-    for data in itertools.chain([stream.read(CHUNK_BYTES).removeprefix(BOM)], iter(lambda: stream.read(CHUNK_BYTES), b"")):
+    for data in itertools.chain(
+        [stream.read(CHUNK_BYTES).removeprefix(BOM)], iter(lambda: stream.read(CHUNK_BYTES), b"")
+    ):
         refuse_nul(data, path, line)
         data = rest + data
         end = _last_end(data, quote)
         if end == 0:
             rest = data
             if len(rest) > LONGEST_LINE:
-                raise EscalaError(f"{path}, line {line}: a line of more than {LONGEST_LINE:,} bytes: this is no log of jobs")
+                raise EscalaError(
+                    f"{path}, line {line}: a line of more than {LONGEST_LINE:,} bytes: this is no log of jobs"
+                )
             continue
         text = line_breaks(data[:end])
         yield text, line

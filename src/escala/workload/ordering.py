@@ -26,8 +26,8 @@ class OutOfOrder(EscalaError):
 
 
 def cut(frames: Iterable[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
-    """The records in pieces of about `rows`, sorted; what one instant submits stays together. Records may stand some `rows` behind their
-    place; OutOfOrder where they stand further."""
+    """The records in pieces of about `rows`, sorted; what one instant submits stays together. Records may stand some
+    `rows` behind their place; OutOfOrder where they stand further."""
     rest, last = pl.DataFrame(), -np.inf
     for frame in frames:
         rest = pl.concat([rest, frame], how="diagonal")
@@ -42,7 +42,8 @@ def cut(frames: Iterable[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
 
 
 def _whole_instants(at: pl.Series, rows: int) -> int:
-    """How many of the first records, about `rows`, make a piece: all that an instant submits; 0: more must be read first."""
+    """How many of the first records, about `rows`, make a piece: all that an instant submits; 0: more must be read
+    first."""
     if len(at) <= rows:
         return 0
     ends = np.flatnonzero(np.diff(at.to_numpy()) > INSTANT_S) + 1
@@ -55,13 +56,15 @@ def _whole_instants(at: pl.Series, rows: int) -> int:
 def _behind(piece: pl.DataFrame, last_s: float) -> pl.DataFrame:
     if float(piece[AT][0]) <= last_s + INSTANT_S:
         job = piece["job_id"][0]
-        raise OutOfOrder(f"job {job!r} is not submitted after those of an earlier piece: the log is not in the order of submission")
+        raise OutOfOrder(
+            f"job {job!r} is not submitted after those of an earlier piece: the log is not in the order of submission"
+        )
     return piece
 
 
 def sorted_on_disk(frames: Iterable[pl.DataFrame], folder: Path, rows: int) -> Iterator[pl.DataFrame]:
-    """The records in order, some `rows` at a time; those of one instant in the order in which they came. folder: an empty one, for tables
-    that are as large as the records."""
+    """The records in order, some `rows` at a time; those of one instant in the order in which they came. folder: an
+    empty one, for tables that are as large as the records."""
     held: list[pl.DataFrame] = []
     runs: list[Path] = []
     for frame in frames:
@@ -95,7 +98,9 @@ def _merged(runs: list[Path], rows: int) -> Iterator[pl.DataFrame]:
         limit = min(ends, default=np.inf)  # behind it a run may go on
         ready = [int(head[AT].search_sorted(limit, side="left")) if head.height else 0 for head in heads]
         if any(ready):
-            yield pl.concat([head.head(n) for head, n in zip(heads, ready, strict=True)], how="diagonal").sort(AT, maintain_order=True)
+            yield pl.concat([head.head(n) for head, n in zip(heads, ready, strict=True)], how="diagonal").sort(
+                AT, maintain_order=True
+            )
             heads = [head.tail(head.height - n) for head, n in zip(heads, ready, strict=True)]
         elif limit == np.inf:
             return

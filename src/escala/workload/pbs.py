@@ -27,8 +27,9 @@ RECORD = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Z];[^;]*;")
 def read_pbs(
     path: Path, cores: Cores = "allocated", submission: Submission = "submit", keep: Keep = every, shapes: bool = False
 ) -> pl.DataFrame:
-    """Records for `clean`. `cores`: the job's slots, or what `nodes` or `select` asked for, first. `submission`: ctime or etime. `keep`:
-    takes part of them; `shapes`: with the columns of `asked`; the partition is the queue, the account `account`, `project` or `group`."""
+    """Records for `clean`. `cores`: the job's slots, or what `nodes` or `select` asked for, first. `submission`: ctime
+    or etime. `keep`: takes part of them; `shapes`: with the columns of `asked`; the partition is the queue, the account
+    `account`, `project` or `group`."""
     ended = _ended(read_text(path).splitlines())
     if ended.is_empty():
         raise _no_records(path)
@@ -59,10 +60,14 @@ def _ended(lines: list[str]) -> pl.DataFrame:
 def _records(ended: pl.DataFrame, cores: Cores, submission: Submission, shapes: bool) -> pl.DataFrame:
     """Lines as records for `clean`."""
     if cores not in ("allocated", "requested") or submission not in ("submit", "eligible"):
-        raise EscalaError(f"cores is {cores!r}, submission {submission!r}: give 'allocated' or 'requested', 'submit' or 'eligible'")
+        raise EscalaError(
+            f"cores is {cores!r}, submission {submission!r}: give 'allocated' or 'requested', 'submit' or 'eligible'"
+        )
     asked = [_key(r"Resource_List\.nodes"), _key(r"Resource_List\.select")]
     forms = ended.select(pl.coalesce(asked).alias("shape"))["shape"].drop_nulls().unique()
-    sizes = pl.DataFrame({"shape": forms, "asked": [_size(form) for form in forms]}, schema={"shape": pl.String, "asked": pl.Float64})
+    sizes = pl.DataFrame(
+        {"shape": forms, "asked": [_size(form) for form in forms]}, schema={"shape": pl.String, "asked": pl.Float64}
+    )
     ended = ended.with_columns(shape=pl.coalesce(asked)).join(sizes, on="shape", how="left", maintain_order="left")
     slots, wanted = _number("total_execution_slots"), pl.coalesce("asked", _number(r"Resource_List\.ncpus"))
     created = pl.coalesce(_number("ctime"), _number("qtime"))
@@ -70,10 +75,20 @@ def _records(ended: pl.DataFrame, cores: Cores, submission: Submission, shapes: 
     code = _key("Exit_status").cast(pl.Int64, strict=False)
     limit = duration(_key(r"Resource_List\.walltime"))
     ran = _number("end") - _number("start")
-    over = ((code == -11) | (code == 271)) & (ran >= limit)  # over a resource limit; 256 + SIGTERM, the server's way to end a job
-    status = pl.when(code == 0).then(pl.lit("COMPLETED")).when(over).then(pl.lit("TIMEOUT")).when(code == 271).then(pl.lit("CANCELLED"))
+    # over a resource limit; 256 + SIGTERM, the server's way to end a job
+    over = ((code == -11) | (code == 271)) & (ran >= limit)
+    status = (
+        pl.when(code == 0)
+        .then(pl.lit("COMPLETED"))
+        .when(over)
+        .then(pl.lit("TIMEOUT"))
+        .when(code == 271)
+        .then(pl.lit("CANCELLED"))
+    )
     late = (_number("etime") - created > 1.0) if submission == "submit" else pl.lit(False)
-    gpus = pl.coalesce(_key(r"Resource_List\.n?gpus"), _key(r"Resource_List\.(?:nodes|select)").str.extract(r"gpus=(\d+)"))
+    gpus = pl.coalesce(
+        _key(r"Resource_List\.n?gpus"), _key(r"Resource_List\.(?:nodes|select)").str.extract(r"gpus=(\d+)")
+    )
     memory = pl.coalesce(_key(rf"Resource_List\.{name}") for name in ("mem", "pmem", "vmem", "pvmem"))
     count = pl.coalesce(_key("unique_node_count"), _key(r"Resource_List\.nodect"))
     more = of_pbs(_key("exec_host"), count, gpus, _key(r"Resource_List\.mem")) if shapes else {}
@@ -91,7 +106,9 @@ def _records(ended: pl.DataFrame, cores: Cores, submission: Submission, shapes: 
         gpus.alias("gpus"),
         memory.alias("memory"),
         _key(r"Resource_List\.(?:software|licen[sc]es?)").alias("licences"),
-        pl.coalesce(_key(r"(?:Resource_List\.)?features?"), _key(r"Resource_List\.nodes").str.extract(PROPERTY)).alias("features"),
+        pl.coalesce(_key(r"(?:Resource_List\.)?features?"), _key(r"Resource_List\.nodes").str.extract(PROPERTY)).alias(
+            "features"
+        ),
         pl.coalesce(_key("resvname"), _key("resvID")).alias("reserved"),
         pl.coalesce(_key(r"(?:Resource_List\.)?depend"), pl.when(late).then(pl.lit("yes"))).alias("dependency"),
         pl.coalesce(_key(r"Resource_List\.qos"), _key("qos")).alias("qos"),

@@ -1,5 +1,5 @@
-"""A log read in pieces: for logs that do not fit into memory. SWF, sacct's text and JSON, PBS accounting, CSV and Parquet, by the readers
-that read them whole."""
+"""A log read in pieces: for logs that do not fit into memory. SWF, sacct's text and JSON, PBS accounting, CSV and
+Parquet, by the readers that read them whole."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import polars as pl
 
 from escala.reading import file_name, guarded
 from escala.workload.clean import clean
+from escala.workload.columns import SCHEMA
 from escala.workload.ignored import AMOUNTS, LABELS, Tally
 from escala.workload.known_ids import KnownIds
 from escala.workload.ordering import AT, cut, sorted_on_disk
@@ -20,7 +21,7 @@ from escala.workload.read import stem
 from escala.workload.records import OPTIONS, Records
 from escala.workload.shapes import BEGIN, MOST_S, clocked
 from escala.workload.slurm import together
-from escala.workload.table import SCHEMA, Workload
+from escala.workload.table import Workload
 
 __all__ = ["OPTIONS", "PIECE", "Pieces", "placed"]
 
@@ -32,16 +33,23 @@ COUNTED = tuple(name for name in (*AMOUNTS, *LABELS) if name not in SCHEMA)
 
 
 class Pieces:
-    """The jobs of a log as workloads of some `jobs` jobs each, one behind the other, once, as `read_workload` reads them with these options
-    (`OPTIONS`), on the same clock. What one instant submits stays together. After the last, `cleaning` and `firsts` tell of all.
+    """The jobs of a log as workloads of some `jobs` jobs each, one behind the other, once, as `read_workload` reads
+    them with these options (`OPTIONS`), on the same clock. What one instant submits stays together. After the last,
+    `cleaning` and `firsts` tell of all.
 
-    on_disk: sort the records by way of a temporary folder, as is always done with formats that are in another order: else a log that is not
-    nearly in the order of submission is `ordering.OutOfOrder`. scratch: where that folder is made; by default where temporary files are.
-    EscalaError for other formats.
+    on_disk: sort the records by way of a temporary folder, as is always done with formats that are in another order:
+    else a log that is not nearly in the order of submission is `ordering.OutOfOrder`. scratch: where that folder is
+    made; by default where temporary files are. EscalaError for other formats.
     """
 
     def __init__(
-        self, path: str | Path, jobs: int = PIECE, *, on_disk: bool = False, scratch: str | Path | None = None, **options: Any
+        self,
+        path: str | Path,
+        jobs: int = PIECE,
+        *,
+        on_disk: bool = False,
+        scratch: str | Path | None = None,
+        **options: Any,
     ) -> None:
         self.path, self.jobs, self.on_disk, self.scratch = Path(path), jobs, on_disk, scratch
         self._records = Records(self.path, jobs, False, options)
@@ -99,7 +107,9 @@ class Pieces:
         jobs = cleaned.jobs.drop(COUNTED, strict=False)
         jobs = jobs.with_columns(clocked(jobs) - first)
         source = f"{file_name(self.path)}: {about.note}"
-        return Workload.from_jobs(jobs, name=stem(self.path), source=source, origin_s=origin + first, max_cores=about.max_cores)
+        return Workload.from_jobs(
+            jobs, name=stem(self.path), source=source, origin_s=origin + first, max_cores=about.max_cores
+        )
 
 
 def placed(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:

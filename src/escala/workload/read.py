@@ -21,8 +21,9 @@ from escala.workload.ignored import ignored_in, said_nothing
 from escala.workload.shapes import clocked
 from escala.workload.table import MOST_CORES, Workload
 
-FLAGS = {"columns": "--column, --fields", "unit": "--unit", "select": "--select", "speed": "--speed", "cores": "--cores"}
-FLAGS |= {"submission": "--submission"}  # how the command line calls an option
+FLAGS = {"columns": "--column, --fields"} | {
+    name: f"--{name}" for name in ("unit", "select", "speed", "cores", "submission")
+}  # how the command line calls an option
 RULE_FLAGS = "--zero-runtime, --no-request, --longest, --most-cores"
 TAKES = {  # format -> options that mean something there
     "swf": {"cores"},
@@ -62,30 +63,30 @@ def read_workload(
     name: str | None = None,
     max_cores: int | None = None,
 ) -> Workload:
-    """Jobs of a log: SWF, Batsim JSON, Slurm's sacct (text or JSON), PBS/TORQUE accounting, Google's events, CSV, Parquet; or gzipped.
+    """Jobs of a log: SWF, Batsim JSON, Slurm's sacct (text, JSON), PBS/TORQUE, Google's events, CSV, Parquet; gzipped.
 
     `format`: swf, batsim, slurm, pbs, google, csv, parquet; found from the content if not given.
-    `columns`, `units`, `unit`, `select`: tables only, see `tabular.read_table`; for sacct text without header, `columns` lists the fields.
+    `columns`, `units`, `unit`, `select`: tables only, see `tabular.read_table`; `columns`: the fields of bare sacct.
     `speed`: Batsim only, flop/s of one core; without it jobs given in flops wait for `Workload.at_speed`.
     `cores`: SWF, Slurm, PBS: "allocated" (default) or "requested" processors first, the other where the log has none.
     `submission`: Slurm, PBS: "submit" (default) or "eligible".
-    `partition`, `user`, `account`, `since`, `until`: only these jobs, see `filters.Filters`; of names several, in a list or with commas.
-    `rules`: see `clean`; what they did is counted in `Workload.cleaning`, and `Workload.first_cleaned` names the first job of each.
+    `partition`, `user`, `account`, `since`, `until`: only these jobs, see `filters.Filters`; several names with commas.
+    `rules`: see `clean`; what they did is in `Workload.cleaning` (counts) and `first_cleaned` (the first job of each).
     `strict`: refuse a log of which a job would be left out or changed.
-    `shapes`: Slurm, PBS: with what jobs ask of a site (`shapes.SHAPES`: nodes, memory, GPUs) and the `hosts` where they ran.
-    `shift`: whether the first submission becomes time 0 (default: yes, except for Batsim's files, packs of days and Escala's own tables).
+    `shapes`: Slurm, PBS: with what jobs ask of a site (`shapes.SHAPES`), and the `hosts` where they ran.
+    `shift`: does the first submission become time 0? By default not for Batsim's files, packs of days, own tables.
     `name`, `max_cores`: in place of what the file says.
 
     Raises `EscalaError`, one line: what, where, how to mend it.
     """
-    if not isinstance(path, str | os.PathLike):
-        raise EscalaError(f"a workload is a Workload or the path of a log, not {type(path).__name__}: give one of these")
-    where = Path(path)
-    options = _given(columns=columns, units=units, unit=unit, select=select, speed=speed, cores=cores, submission=submission)
+    where = _path(path)
+    asked = {"columns": columns, "units": units, "unit": unit, "select": select}
+    options = _given(**asked, speed=speed, cores=cores, submission=submission)
     with guarded(where, "a log of jobs"):
         kind = chosen_kind(where, format, columns, options)
         keep = Filters(partition=partition, user=user, account=account, since=since, until=until)
-        found = noted_size(READERS[kind](where, {**options, "keep": keep, **({"shapes": True} if shapes and kind in SHAPED else {})}))
+        shaped = {"shapes": True} if shapes and kind in SHAPED else {}
+        found = noted_size(READERS[kind](where, {**options, "keep": keep, **shaped}))
         kept, counts, firsts = _cleaned(where, found, keep, rules, strict)
         beside = _beside(rules, shift, name, max_cores, shapes or None)
         workload = Workload.from_jobs(
@@ -101,10 +102,19 @@ def read_workload(
         return _placed(workload, found, shift)
 
 
+def _path(path: Any) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise EscalaError(
+            f"a workload is a Workload or the path of a log, not {type(path).__name__}: give one of these"
+        )
+    return Path(path)
+
+
 def _cleaned(
     where: Path, found: Found, keep: Filters, rules: CleaningRules | None, strict: bool
 ) -> tuple[pl.DataFrame, dict[str, int], dict[str, str]]:
-    """The jobs that are kept, what was done to others, the first job of each kind. EscalaError where none is left, or `strict` forbids."""
+    """The jobs that are kept, what was done to others, the first job of each kind. EscalaError where none is left, or
+    `strict` forbids."""
     kept, counts, firsts = clean(found.frame, rules or CleaningRules())
     counts, firsts = {**keep.counts, **found.counts, **counts}, {**found.firsts, **firsts}
     if strict:
@@ -118,7 +128,9 @@ def nothing_left(where: Path, reasons: list[str]) -> EscalaError:
     if not reasons:
         return EscalaError(f"{where}: has no jobs: give a log with at least one")
     told = "; ".join(reasons)
-    return EscalaError(f"{where}: no job is left after cleaning ({told}): check the file, or read it by other rules= ({RULE_FLAGS})")
+    return EscalaError(
+        f"{where}: no job is left after cleaning ({told}): check the file, or read it by other rules= ({RULE_FLAGS})"
+    )
 
 
 def chosen_kind(where: Path, format: str | None, columns: Columns, options: Mapping[str, Any]) -> str:
@@ -130,7 +142,10 @@ def chosen_kind(where: Path, format: str | None, columns: Columns, options: Mapp
     foreign = sorted(set(options) - TAKES[kind])
     if foreign:
         flag = f" ({FLAGS[foreign[0]]})" if foreign[0] in FLAGS else ""
-        raise EscalaError(f"{where}: is read as {kind}, which takes no {foreign[0]}={flag}: leave it out, or name the format= (--format)")
+        raise EscalaError(
+            f"{where}: is read as {kind}, which takes no {foreign[0]}={flag}: leave it out, or name the format= "
+            "(--format)"
+        )
     return kind
 
 
@@ -148,14 +163,18 @@ def noted_size(found: Found) -> Found:
     if found.max_cores is None or found.max_cores <= MOST_CORES:
         return found
     counts = {**found.counts, ABSURD_SIZE: 1}
-    return found._replace(max_cores=None, counts=counts, firsts={**found.firsts, ABSURD_SIZE: f"{quoted(found.max_cores)} cores"})
+    return found._replace(
+        max_cores=None, counts=counts, firsts={**found.firsts, ABSURD_SIZE: f"{quoted(found.max_cores)} cores"}
+    )
 
 
 def _beside(
     rules: CleaningRules | None, shift: bool | None, name: str | None, max_cores: int | None, shapes: bool | None
 ) -> dict[str, Any]:
     """The other options, where they were given."""
-    return _given(rules=None if rules is None else asdict(rules), shift=shift, name=name, max_cores=max_cores, shapes=shapes)
+    return _given(
+        rules=None if rules is None else asdict(rules), shift=shift, name=name, max_cores=max_cores, shapes=shapes
+    )
 
 
 def _given(**options: Any) -> dict[str, Any]:
@@ -163,7 +182,9 @@ def _given(**options: Any) -> dict[str, Any]:
     return {option: value for option, value in options.items() if value is not None}
 
 
-def refuse_touched(path: Path, counts: Mapping[str, int], firsts: Mapping[str, str], rules: CleaningRules | None) -> None:
+def refuse_touched(
+    path: Path, counts: Mapping[str, int], firsts: Mapping[str, str], rules: CleaningRules | None
+) -> None:
     """`EscalaError` for the first rule that leaves a job out or changes it."""
     touched = {rule: count for rule, count in counts.items() if rule not in FAITHFUL}
     if touched:
@@ -205,7 +226,8 @@ def _table(path: Path, options: dict[str, Any]) -> Found:
 
     if isinstance(options.get("columns"), Sequence):
         raise EscalaError(
-            f"{path}: is a table: say which column a field is in, columns={{'submit_s': 'subtime', ...}} (--column submit_s=subtime)"
+            f"{path}: is a table: say which column a field is in, columns={{'submit_s': 'subtime', ...}} (--column "
+            "submit_s=subtime)"
         )
     return found_of(read_table(path, **options))
 
@@ -232,7 +254,8 @@ COMMENT = ";#"
 
 
 def detect(path: Path, columns: Columns = None) -> str:
-    """The format of a file, from its first bytes; `EscalaError` if it is none that Escala reads. `columns`: as for `read_workload`."""
+    """The format of a file, from its first bytes; `EscalaError` if it is none that Escala reads. `columns`: as for
+    `read_workload`."""
     head = read_head(path)
     text = head.decode("utf-8-sig", errors="replace").lstrip()
     if not text:
@@ -243,7 +266,9 @@ def detect(path: Path, columns: Columns = None) -> str:
         if head.startswith(magic):
             raise EscalaError(f"{path}: is packed with {packer}: unpack it first (gzip is read as it is)")
     if b"\0" in head:
-        raise EscalaError(f"{path}: is binary and not Parquet: give a log of jobs (SWF, Batsim JSON, sacct text, PBS, CSV, Parquet)")
+        raise EscalaError(
+            f"{path}: is binary and not Parquet: give a log of jobs (SWF, Batsim JSON, sacct text, PBS, CSV, Parquet)"
+        )
     if text[0] in "{[":
         from escala.workload.google_json import is_google_json
         from escala.workload.slurm_json import is_sacct_json
@@ -278,7 +303,9 @@ def _detect_lines(data: list[str], path: Path, columns: Columns) -> str:
     if columns is None and is_google(first):
         return "google"
     if first.startswith("-dt ") and "submit_batch_job" in first:
-        raise EscalaError(f"{path}: is a Slurm simulator's list of events, which Escala does not read: give sacct text or SWF")
+        raise EscalaError(
+            f"{path}: is a Slurm simulator's list of events, which Escala does not read: give sacct text or SWF"
+        )
     if "|" in first:
         if is_sacct(first) or isinstance(columns, Sequence):
             return "slurm"
@@ -291,7 +318,9 @@ def _detect_lines(data: list[str], path: Path, columns: Columns) -> str:
     if (len(numbers) >= 18 and sum(numbers) >= 14) or (len(numbers) >= 10 and all(numbers)):
         return "swf"
     if first.count(";") >= 17 and all(re.fullmatch(r"-?\d+", value) for value in first.split(";")[:5]):
-        raise EscalaError(f"{path}: is SWF with semicolons, which no standard knows: replace ';' by spaces and text users by numbers")
+        raise EscalaError(
+            f"{path}: is SWF with semicolons, which no standard knows: replace ';' by spaces and text users by numbers"
+        )
     separator = max(",;\t", key=first.count)
     names = [value.strip().strip('"') for value in first.split(separator)]
     even = len(data) > 1 and data[1].count(separator) == first.count(separator)
@@ -299,7 +328,8 @@ def _detect_lines(data: list[str], path: Path, columns: Columns) -> str:
     if len(names) > 1 and (is_known(names) or (even and plain)):
         return "csv"
     raise EscalaError(
-        f"{path}: no log of jobs that Escala knows (begins {quoted(first.strip()[:40])}): give SWF, Batsim JSON, sacct text, PBS or a table"
+        f"{path}: no log of jobs that Escala knows (begins {quoted(first.strip()[:40])}): give SWF, Batsim JSON, "
+        "sacct text, PBS or a table"
     )
 
 

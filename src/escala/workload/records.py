@@ -22,17 +22,20 @@ OPTIONS = ("format", "columns", "units", "unit", "select", "cores", "submission"
 
 
 class Records:
-    """What the reader makes of the parts of a file: some `jobs` rows of Parquet, or some megabytes of text. A filter reads the file twice.
+    """What the reader makes of the parts of a file: some `jobs` rows of Parquet, or some megabytes of text. A filter
+    reads the file twice.
 
-    exact: of SWF, what only all lines show (`swf.swf_pieces`) is looked for ahead. kind: the format. read_as: how it was read, as
-    `Workload.read_as`. about: the last part. cleaning, firsts: as of a workload; the rules of `clean` are counted by whoever cleans.
-    EscalaError for formats that are read whole.
+    exact: of SWF, what only all lines show (`swf.swf_pieces`) is looked for ahead. kind: the format. read_as: how it
+    was read, as `Workload.read_as`. about: the last part. cleaning, firsts: as of a workload; the rules of `clean` are
+    counted by whoever cleans. EscalaError for formats that are read whole.
     """
 
     def __init__(self, path: Path, jobs: int, exact: bool, options: Mapping[str, Any]) -> None:
         for name in options:
             if name not in OPTIONS:
-                raise EscalaError(f"{path}: the option {name} is not known where a log is read in pieces; known: {', '.join(OPTIONS)}")
+                raise EscalaError(
+                    f"{path}: the option {name} is not known where a log is read in pieces; known: {', '.join(OPTIONS)}"
+                )
         given = {name: value for name, value in options.items() if value is not None}
         self._ruled = {"rules": asdict(given["rules"])} if "rules" in given else {}
         self.path, self._jobs, self._exact = path, jobs, exact
@@ -46,9 +49,16 @@ class Records:
         self.about: Found | None = None
 
     def begin(self) -> str:
-        """The format, found from the content where it was not given; EscalaError where an option means nothing there."""
+        """The format, found from the content where it was not given; EscalaError where an option means nothing
+        there."""
         self.kind = chosen_kind(self.path, self._format, self._options.get("columns"), self._options)
-        self.read_as = {"path": os.path.abspath(self.path), "format": self.kind, **self._options, **self._keep.given, **self._ruled}
+        self.read_as = {
+            "path": os.path.abspath(self.path),
+            "format": self.kind,
+            **self._options,
+            **self._keep.given,
+            **self._ruled,
+        }
         return self.kind
 
     def __iter__(self) -> Iterator[Found]:
@@ -102,8 +112,8 @@ class Records:
             yield from map(tabular.found_of, tabular.table_pieces(self.path, *given, keep, self._jobs))
         else:
             raise EscalaError(
-                f"{self.path}: is read as {self.kind}, which is read whole: write it as a table first, with as much memory as that takes "
-                "(escala workload convert LOG --out NAME.parquet), and read that in pieces"
+                f"{self.path}: is read as {self.kind}, which is read whole: write it as a table first, with as much "
+                "memory as that takes (escala workload convert LOG --out NAME.parquet), and read that in pieces"
             )
 
 

@@ -1,4 +1,5 @@
-"""The records of sacct's text (`sacct -P` or `-p`), with or without a header line: which fields there are, and where each record ends."""
+"""The records of sacct's text (`sacct -P` or `-p`), with or without a header line: which fields there are, and where
+each record ends."""
 
 from __future__ import annotations
 
@@ -12,16 +13,80 @@ from escala.errors import EscalaError
 from escala.workload import asked
 
 XDMOD = (  # what Open XDMoD asks sacct for, without a header
-    *("JobID", "JobIDRaw", "Cluster", "Partition", "QOS", "Account", "Group", "GID", "User", "UID", "Submit", "Eligible", "Start", "End"),
-    *("Elapsed", "ExitCode", "State", "NNodes", "NCPUS", "ReqCPUS", "ReqMem", "ReqTRES", "AllocTRES", "Timelimit", "NodeList", "JobName"),
+    *(
+        "JobID",
+        "JobIDRaw",
+        "Cluster",
+        "Partition",
+        "QOS",
+        "Account",
+        "Group",
+        "GID",
+        "User",
+        "UID",
+        "Submit",
+        "Eligible",
+        "Start",
+        "End",
+    ),
+    *(
+        "Elapsed",
+        "ExitCode",
+        "State",
+        "NNodes",
+        "NCPUS",
+        "ReqCPUS",
+        "ReqMem",
+        "ReqTRES",
+        "AllocTRES",
+        "Timelimit",
+        "NodeList",
+        "JobName",
+    ),
 )
 WANTED = (
     *("jobid", "jobidraw", "submit", "eligible", "start", "end", "elapsed", "elapsedraw", "timelimit", "timelimitraw"),
-    *("ncpus", "alloccpus", "reqcpus", "alloctres", "reqtres", "state", "user", "uid", "partition", "nodelist", "account", "qos"),
-    *("priority", "reservation", "constraints", "licenses", "reqmem", "reqgres", "allocgres", "submitline", "group", "gid", "jobname"),
+    *(
+        "ncpus",
+        "alloccpus",
+        "reqcpus",
+        "alloctres",
+        "reqtres",
+        "state",
+        "user",
+        "uid",
+        "partition",
+        "nodelist",
+        "account",
+        "qos",
+    ),
+    *(
+        "priority",
+        "reservation",
+        "constraints",
+        "licenses",
+        "reqmem",
+        "reqgres",
+        "allocgres",
+        "submitline",
+        "group",
+        "gid",
+        "jobname",
+    ),
     *("arraytaskthrottle", *asked.FIELDS),
 )
-FREE_TEXT = ("jobname", "submitline", "comment", "admincomment", "systemcomment", "constraints", "container", "workdir", "wckey", "reason")
+FREE_TEXT = (
+    "jobname",
+    "submitline",
+    "comment",
+    "admincomment",
+    "systemcomment",
+    "constraints",
+    "container",
+    "workdir",
+    "wckey",
+    "reason",
+)
 FIELDS_HINT = "columns=['JobID', 'Submit', ...] (--fields JobID,Submit,...)"
 LONGEST_RECORD = 400  # lines of one record
 MOST_BROKEN = 50  # pieces of records, if there are no more whole ones
@@ -34,9 +99,16 @@ _TYPED = {
     **dict.fromkeys(("elapsed", "suspended", "cputime"), re.compile(r"(\d+-)?(\d+:)?\d+:\d\d(\.\d+)?|")),
     **dict.fromkeys(("exitcode", "derivedexitcode"), re.compile(r"\d+:\d+|")),
     **dict.fromkeys(("alloctres", "reqtres"), re.compile(r"(.+=.+)?")),
-    **dict.fromkeys(("submit", "eligible", "start", "end"), re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|Unknown|None|N/A|\d*")),
-    **dict.fromkeys(("elapsedraw", "timelimitraw", "ncpus", "alloccpus", "reqcpus"), re.compile(r"\d*|UNLIMITED|Partition_Limit")),
-    **dict.fromkeys(("uid", "gid", "nnodes", "allocnodes", "reqnodes", "associd", "dbindex", "qosraw", "priority"), re.compile(r"\d*")),
+    **dict.fromkeys(
+        ("submit", "eligible", "start", "end"), re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|Unknown|None|N/A|\d*")
+    ),
+    **dict.fromkeys(
+        ("elapsedraw", "timelimitraw", "ncpus", "alloccpus", "reqcpus"), re.compile(r"\d*|UNLIMITED|Partition_Limit")
+    ),
+    **dict.fromkeys(
+        ("uid", "gid", "nnodes", "allocnodes", "reqnodes", "associd", "dbindex", "qosraw", "priority"),
+        re.compile(r"\d*"),
+    ),
 }
 
 
@@ -70,11 +142,14 @@ def _fields(lines: list[str], columns: Sequence[str] | None, path: Path) -> tupl
     elif _is_xdmod(lines[first]):
         fields, begin = [name.lower() for name in XDMOD], first
     else:
-        raise EscalaError(f"{path}, line {first + 1}: no header with JobID: export with a header, or name the fields, {FIELDS_HINT}")
+        raise EscalaError(
+            f"{path}, line {first + 1}: no header with JobID: export with a header, or name the fields, {FIELDS_HINT}"
+        )
     for choice in (("jobid", "jobidraw"), ("submit", "eligible"), ("state", "elapsed", "elapsedraw", "end")):
         if not set(choice) & set(fields):
             raise EscalaError(
-                f"{path}: no field {' or '.join(choice)}: export with sacct --format=JobID,User,Submit,Start,End,State,AllocCPUS,..."
+                f"{path}: no field {' or '.join(choice)}: export with sacct "
+                "--format=JobID,User,Submit,Start,End,State,AllocCPUS,..."
             )
     return fields, begin
 
@@ -101,19 +176,22 @@ class Scan:
         return {"broken record": f"line {self._first_broken}"} if self._broken else {}
 
     def frame(self, whole: bool) -> pl.DataFrame:
-        """The fields in use of the records that are complete by now, as text, and the `line` (from 1) where each begins. whole: no lines
-        will follow."""
+        """The fields in use of the records that are complete by now, as text, and the `line` (from 1) where each
+        begins. whole: no lines will follow."""
         records, numbers, used = self._records(len(self._lines) if whole else len(self._lines) - LONGEST_RECORD)
         self._lines, self._before = self._lines[used:], self._before + used
         need = [name for name in self.fields if name in WANTED]
         at = [self.fields.index(name) for name in need]
         values = {name: [record[k].strip() for record in records] for name, k in zip(need, at)}
-        return pl.DataFrame(values, schema=dict.fromkeys(need, pl.String)).with_columns(line=pl.Series(numbers, dtype=pl.Int64))
+        return pl.DataFrame(values, schema=dict.fromkeys(need, pl.String)).with_columns(
+            line=pl.Series(numbers, dtype=pl.Int64)
+        )
 
     def _records(self, end: int) -> tuple[list[list[str]], list[int], int]:
         """Values of each record that begins before line `end`, its line number, and how many lines are read.
 
-        A record may run over several lines and hold the separator in a free-text field; a repeated header is passed over.
+        A record may run over several lines and hold the separator in a free-text field; a repeated header is passed
+        over.
         """
         lines, fields, k = self._lines, self.fields, 0
         records, numbers = list[list[str]](), list[int]()
@@ -142,7 +220,8 @@ class Scan:
         self._first_broken = self._first_broken or line
         if self._broken > MOST_BROKEN and self._broken > found:
             raise EscalaError(
-                f"{self._path}, line {line}: most lines do not have the {len(self.fields)} fields of the header: export again"
+                f"{self._path}, line {line}: most lines do not have the {len(self.fields)} fields of the header: "
+                "export again"
             )
 
 
@@ -170,8 +249,8 @@ def _join(lines: list[str], k: int, fields: list[str]) -> tuple[list[str] | None
 def _align(values: list[str], fields: list[str]) -> list[str] | None:
     """Values put to fields where free-text fields may hold the separator; None if no way fits.
 
-    Of all ways in which every value of known form has that form, one in which most of these values are not empty (dynamic programming over
-    fields and separators used up).
+    Of all ways in which every value of known form has that form, one in which most of these values are not empty
+    (dynamic programming over fields and separators used up).
     """
     extra = len(values) - len(fields)
     if not 0 <= extra <= MOST_SEPARATORS:
@@ -193,4 +272,6 @@ def _align(values: list[str], fields: list[str]) -> list[str] | None:
 
 def _fits(values: Iterable[str], fields: list[str]) -> bool:
     """True if every value whose form is known has it."""
-    return all(_TYPED[name].fullmatch(value.strip()) is not None for name, value in zip(fields, values) if name in _TYPED)
+    return all(
+        _TYPED[name].fullmatch(value.strip()) is not None for name, value in zip(fields, values) if name in _TYPED
+    )

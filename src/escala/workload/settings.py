@@ -18,10 +18,14 @@ R = TypeVar("R")
 
 
 def checked(generator: Callable[P, R]) -> Callable[P, R]:
-    """The generator, which refuses numbers that are not finite, are no whole ones where its annotation says int, or are absurd; and jobs
-    beyond the memory."""
+    """The generator, which refuses numbers that are not finite, are no whole ones where its annotation says int, or are
+    absurd; and jobs beyond the memory."""
     parameters = inspect.signature(generator).parameters
-    numbers = {name: each for name, each in parameters.items() if name != "seed" and str(each.annotation).startswith(("int", "float"))}
+    numbers = {
+        name: each
+        for name, each in parameters.items()
+        if name != "seed" and str(each.annotation).startswith(("int", "float"))
+    }
 
     @functools.wraps(generator)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -32,7 +36,9 @@ def checked(generator: Callable[P, R]) -> Callable[P, R]:
         try:
             return generator(*args, **kwargs)
         except MemoryError:
-            raise EscalaError(f"{_shown(given)}: needs more memory than there is: ask for fewer jobs, steps or days") from None
+            raise EscalaError(
+                f"{_shown(given)}: needs more memory than there is: ask for fewer jobs, steps or days"
+            ) from None
 
     return guarded
 

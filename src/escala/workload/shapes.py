@@ -79,11 +79,21 @@ def shape_rules(columns: list[str]) -> list[Rule]:
     rules += [Rule(name, pl.col(name) < 0, "0 or more, or null is needed") for name in AMOUNTS if name in columns]
     if "array_limit" in columns:
         alone = pl.col("array_id").is_null() if "array_id" in columns else pl.lit(True)
-        rules.append(Rule("array_limit", pl.col("array_limit").is_not_null() & alone, "a limit of an array needs its array_id"))
+        rules.append(
+            Rule("array_limit", pl.col("array_limit").is_not_null() & alone, "a limit of an array needs its array_id")
+        )
     if BEGIN in columns:
-        rules.append(Rule(BEGIN, ~(pl.col(BEGIN).abs() <= MOST_S), f"a moment within {MOST_S:g} s of 0, or null is needed"))
+        rules.append(
+            Rule(BEGIN, ~(pl.col(BEGIN).abs() <= MOST_S), f"a moment within {MOST_S:g} s of 0, or null is needed")
+        )
     if {"nodes", "tasks"} <= set(columns):
-        rules.append(Rule("nodes", pl.col("nodes") > pl.col("tasks"), "no more than its tasks are possible: each node runs one at least"))
+        rules.append(
+            Rule(
+                "nodes",
+                pl.col("nodes") > pl.col("tasks"),
+                "no more than its tasks are possible: each node runs one at least",
+            )
+        )
     if {"nodes", "tasks", "tasks_per_node"} <= set(columns):
         most = pl.col("nodes") * pl.col("tasks_per_node")
         rules.append(Rule("tasks", pl.col("tasks") > most, "no more than nodes x tasks_per_node are possible"))
@@ -95,5 +105,7 @@ def shape_rules(columns: list[str]) -> list[Rule]:
         rules.append(Rule("gpus_per_task", gpus[0] & gpus[1], "a job asks for GPUs by node or by task, not for both"))
     if "gpu_kind" in columns:
         some = reduce(lambda a, b: a | b, gpus, pl.lit(False))
-        rules.append(Rule("gpu_kind", pl.col("gpu_kind").is_not_null() & ~some, "a kind needs gpus_per_node or gpus_per_task"))
+        rules.append(
+            Rule("gpu_kind", pl.col("gpu_kind").is_not_null() & ~some, "a kind needs gpus_per_node or gpus_per_task")
+        )
     return rules

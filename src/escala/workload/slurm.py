@@ -1,7 +1,7 @@
 """Slurm accounting text (`sacct -P` or `-p`), with or without a header line, or `sacct --json`.
 
-Taken as it occurs in practice: any choice of fields, all-field dumps, line breaks and `|` inside free-text fields, job steps, arrays, jobs
-that never started, jobs still running, the same job twice. Times without a zone are taken as UTC.
+Taken as it occurs in practice: any choice of fields, all-field dumps, line breaks and `|` inside free-text fields, job
+steps, arrays, jobs that never started, jobs still running, the same job twice. Times without a zone are taken as UTC.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from escala.errors import EscalaError
 from escala.reading import read_text, reading
 from escala.workload import asked
 from escala.workload.clean import COMPONENT, record_name
+from escala.workload.columns import HOSTS
 from escala.workload.filters import Keep, every
 from escala.workload.heterogeneous import joined
 from escala.workload.ignored import COLUMNS
@@ -24,7 +25,6 @@ from escala.workload.ordering import PLACE
 from escala.workload.sacct_text import Scan
 from escala.workload.shapes import SHAPES
 from escala.workload.slurm_json import is_json, json_frames
-from escala.workload.table import HOSTS
 
 NOTE = "sacct text"
 Cores = Literal["allocated", "requested"]
@@ -32,7 +32,9 @@ Submission = Literal["submit", "eligible"]
 
 STATES = {
     "COMPLETED": "COMPLETED",
-    **dict.fromkeys(("FAILED", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "OUT_OF_ME+", "LAUNCH_FAILED", "RECONFIG_FAIL"), "FAILED"),
+    **dict.fromkeys(
+        ("FAILED", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "OUT_OF_ME+", "LAUNCH_FAILED", "RECONFIG_FAIL"), "FAILED"
+    ),
     **dict.fromkeys(("CANCELLED", "PREEMPTED", "REVOKED", "REQUEUED", "STOPPED", "SPECIAL_EXIT"), "CANCELLED"),
     **dict.fromkeys(("TIMEOUT", "DEADLINE"), "TIMEOUT"),
     **dict.fromkeys(("F", "NF", "BF", "OOM"), "FAILED"),
@@ -63,9 +65,10 @@ def read_slurm(
 ) -> SlurmLog:
     """The jobs of a sacct listing; `keep` takes part of them; `shapes`: with the columns of `asked`.
 
-    `columns`: names of the fields, in order, where the file has no header. `cores`: allocated (AllocCPUS, NCPUS, AllocTRES) or requested
-    (ReqCPUS, ReqTRES) first. `submission`: when a job counts as submitted: Submit, or Eligible (after dependencies and begin times).
-    The components of a heterogeneous job that started together become one job, see `heterogeneous`.
+    `columns`: names of the fields, in order, where the file has no header. `cores`: allocated (AllocCPUS, NCPUS,
+    AllocTRES) or requested (ReqCPUS, ReqTRES) first. `submission`: when a job counts as submitted: Submit, or Eligible
+    (after dependencies and begin times). The components of a heterogeneous job that started together become one job,
+    see `heterogeneous`.
     """
     if is_json(path):
         log = _interpret(pl.concat(json_frames(path)), cores, submission, path, keep, shapes)
@@ -79,8 +82,11 @@ def read_slurm(
     return SlurmLog(frame, log.counts | counts, log.firsts | firsts)
 
 
-def slurm_pieces(path: Path, columns: Sequence[str] | None, cores: Cores, submission: Submission, keep: Keep) -> Iterator[SlurmLog]:
-    """The same some megabytes at a time, in the order of the file. What belongs together (`together`) is not yet joined."""
+def slurm_pieces(
+    path: Path, columns: Sequence[str] | None, cores: Cores, submission: Submission, keep: Keep
+) -> Iterator[SlurmLog]:
+    """The same some megabytes at a time, in the order of the file. What belongs together (`together`) is not yet
+    joined."""
     if is_json(path):
         for frame in json_frames(path):
             yield _interpret(frame, cores, submission, path, keep, False)
@@ -103,8 +109,8 @@ def slurm_pieces(path: Path, columns: Sequence[str] | None, cores: Cores, submis
 
 
 def together(frame: pl.DataFrame) -> SlurmLog:
-    """Records for `clean`: a record once, and the components of a heterogeneous job as one. All that were submitted at one instant are
-    needed to know it."""
+    """Records for `clean`: a record once, and the components of a heterogeneous job as one. All that were submitted at
+    one instant are needed to know it."""
     firsts: dict[str, str] = {}
     shapes = [name for name in frame.columns if name in (*SHAPES, HOSTS) and name not in COLUMNS]
     record = pl.struct(pl.exclude("line", PLACE, *COLUMNS))
@@ -133,15 +139,21 @@ def _noted(rule: str, frame: pl.DataFrame, which: pl.Series, firsts: dict[str, s
 def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, keep: Keep, shapes: bool) -> SlurmLog:
     """Text -> records for `together`."""
     if cores not in ("allocated", "requested") or submission not in ("submit", "eligible"):
-        raise EscalaError(f"cores is {cores!r}, submission {submission!r}: give 'allocated' or 'requested', 'submit' or 'eligible'")
+        raise EscalaError(
+            f"cores is {cores!r}, submission {submission!r}: give 'allocated' or 'requested', 'submit' or 'eligible'"
+        )
     have = set(frame.columns)
     more = asked.of_sacct(have, submission) if shapes else {}
-    frame = frame.with_columns(job_id=pl.coalesce(_text(name, have) for name in ("jobid", "jobidraw")), word=_first_word(have))
+    frame = frame.with_columns(
+        job_id=pl.coalesce(_text(name, have) for name in ("jobid", "jobidraw")), word=_first_word(have)
+    )
     firsts: dict[str, str] = {}
     step = frame["job_id"].str.contains(r"\.")
     counts = {"job step rows": _noted("job step rows", frame, step, firsts)}
     frame = frame.filter(~step)
-    frame = frame.with_columns([_seconds(name, have).alias(f"{name}_at") for name in ("submit", "eligible", "start", "end")])
+    frame = frame.with_columns(
+        [_seconds(name, have).alias(f"{name}_at") for name in ("submit", "eligible", "start", "end")]
+    )
     frame = frame.with_columns(elapsed_s=_elapsed(have), walltime_s=_limit(have), cores=_cores(have, cores))
     _refuse_unreadable(frame, have, path)
     first, second = ("submit_at", "eligible_at") if submission == "submit" else ("eligible_at", "submit_at")
@@ -164,7 +176,8 @@ def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, kee
 
 
 def _ignored(have: set[str], submission: str, shapes: bool) -> dict[str, pl.Expr]:
-    """What no replay looks at, and names, as the text of `ignored.COLUMNS`. With `shapes` jobs wait until they were eligible."""
+    """What no replay looks at, and names, as the text of `ignored.COLUMNS`. With `shapes` jobs wait until they were
+    eligible."""
     tres = [_text(name, have) for name in ("alloctres", "reqtres")]
     gres = [_text(name, have).str.extract(r"gpu[\w:]*:(\d+)") for name in ("allocgres", "reqgres")]
     line = _text("submitline", have)
@@ -173,7 +186,9 @@ def _ignored(have: set[str], submission: str, shapes: bool) -> dict[str, pl.Expr
     return {
         "gpus": pl.coalesce(*(text.str.extract(r"gres/gpu[^=,]*=(\d+)") for text in tres), *gres),
         "memory": pl.coalesce(_text("reqmem", have), *(text.str.extract(r"(?:^|,)mem=([^,]+)") for text in tres)),
-        "licences": pl.coalesce(_text("licenses", have), *(text.str.extract(r"(?:^|,)license/[^=,]*=(\d+)") for text in tres)),
+        "licences": pl.coalesce(
+            _text("licenses", have), *(text.str.extract(r"(?:^|,)license/[^=,]*=(\d+)") for text in tres)
+        ),
         "features": _text("constraints", have),
         "reserved": _text("reservation", have),
         "array_throttle": pl.when(line.str.contains(asked.THROTTLE) & pl.lit(not shapes)).then(pl.lit("yes")),
@@ -218,14 +233,23 @@ def _elapsed(have: set[str]) -> pl.Expr:
 
 def _limit(have: set[str]) -> pl.Expr:
     """Requested time, s: TimelimitRaw (minutes), else Timelimit; null for UNLIMITED, Partition_Limit and the like."""
-    return pl.coalesce(_text("timelimitraw", have).cast(pl.Float64, strict=False) * 60.0, duration(_text("timelimit", have)))
+    return pl.coalesce(
+        _text("timelimitraw", have).cast(pl.Float64, strict=False) * 60.0, duration(_text("timelimit", have))
+    )
 
 
 def _cores(have: set[str], cores: str) -> pl.Expr:
     """The first positive number among the fields that say how many."""
-    allocated = [_text("alloccpus", have), _text("ncpus", have), _text("alloctres", have).str.extract(r"(?:^|,)cpu=(\d+)")]
+    allocated = [
+        _text("alloccpus", have),
+        _text("ncpus", have),
+        _text("alloctres", have).str.extract(r"(?:^|,)cpu=(\d+)"),
+    ]
     requested = [_text("reqcpus", have), _text("reqtres", have).str.extract(r"(?:^|,)cpu=(\d+)")]
-    order = [text.cast(pl.Float64, strict=False) for text in (allocated + requested if cores == "allocated" else requested + allocated)]
+    order = [
+        text.cast(pl.Float64, strict=False)
+        for text in (allocated + requested if cores == "allocated" else requested + allocated)
+    ]
     return pl.coalesce(pl.when(number > 0).then(number) for number in order)
 
 
@@ -233,7 +257,9 @@ def _unfinished(frame: pl.DataFrame, have: set[str]) -> tuple[pl.Series, pl.Seri
     """(never started, still running): waiting, cancelled before the start, or without an end."""
     word, nowhere = pl.col("word"), _text("nodelist", have).str.to_lowercase() == "none assigned"
     unstarted = pl.col("start_at").is_null() if "start" in have else pl.lit(False)
-    cancelled = (word.str.starts_with("CANCELLED") & (pl.col("elapsed_s") == 0)) if "nodelist" not in have else pl.lit(False)
+    cancelled = (
+        (word.str.starts_with("CANCELLED") & (pl.col("elapsed_s") == 0)) if "nodelist" not in have else pl.lit(False)
+    )
     waiting = word.is_in(WAITING).fill_null(False) | nowhere.fill_null(False) | unstarted | cancelled.fill_null(False)
     open_end = pl.col("end_at").is_null() if "end" in have else pl.lit(False)
     running = word.is_in(RUNNING).fill_null(False) | open_end
@@ -253,4 +279,6 @@ def _refuse_unreadable(frame: pl.DataFrame, have: set[str], path: Path) -> None:
         bad = frame.filter(value.is_null() & ~unknown)
         if bad.height:
             where, shown = f"{path}, line {bad['line'][0]}", bad[name][0][:40]
-            raise EscalaError(f"{where}: {name} of job {bad['job_id'][0]!r} is {shown!r}: a time as sacct writes it is needed")
+            raise EscalaError(
+                f"{where}: {name} of job {bad['job_id'][0]!r} is {shown!r}: a time as sacct writes it is needed"
+            )

@@ -1,6 +1,7 @@
 """`sacct --json`: its records as the text fields of `sacct -P`, of any of its data parsers.
 
-Numbers are plain (Slurm 22.05) or `{set, infinite, number}` (23.02 and later), states a word or a list of words; what is missing is empty.
+Numbers are plain (Slurm 22.05) or `{set, infinite, number}` (23.02 and later), states a word or a list of words; what
+is missing is empty.
 """
 
 from __future__ import annotations
@@ -18,8 +19,32 @@ from escala.reading import BOM, read_head
 from escala.workload.json_list import Entry, entries
 
 FIELDS = (
-    *("jobid", "jobidraw", "submit", "eligible", "start", "end", "elapsedraw", "timelimitraw", "reqcpus", "nnodes", "state", "user"),
-    *("partition", "nodelist", "account", "qos", "group", "jobname", "priority", "constraints", "licenses", "reservation"),
+    *(
+        "jobid",
+        "jobidraw",
+        "submit",
+        "eligible",
+        "start",
+        "end",
+        "elapsedraw",
+        "timelimitraw",
+        "reqcpus",
+        "nnodes",
+        "state",
+        "user",
+    ),
+    *(
+        "partition",
+        "nodelist",
+        "account",
+        "qos",
+        "group",
+        "jobname",
+        "priority",
+        "constraints",
+        "licenses",
+        "reservation",
+    ),
     *("alloctres", "reqtres", "reqmem", "submitline", "arraytaskthrottle"),
 )
 HINT = "export with sacct --json, or sacct --parsable2"
@@ -41,8 +66,8 @@ def is_json(path: Path) -> bool:
 
 
 def json_frames(path: Path) -> Iterator[pl.DataFrame]:
-    """One row a job, some jobs at a time: `FIELDS` as text, and `line`, where its record names the job. EscalaError for JSON that is
-    something else."""
+    """One row a job, some jobs at a time: `FIELDS` as text, and `line`, where its record names the job. EscalaError for
+    JSON that is something else."""
     records, there = (_record(entry, path) for entry in entries(path, "jobs", HINT)), False
     while rows := list(itertools.islice(records, ROWS)):
         there = True

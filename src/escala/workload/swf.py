@@ -1,8 +1,9 @@
 """Standard Workload Format (SWF), read and written.
 
-Format: Chapin et al., "Benchmarks and Standards for the Evaluation of Parallel Job Schedulers", JSSPP 1999; version 2.2 at
-https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. Taken as they occur in practice: more than 18 columns, tabs, no header, indented
-comments, ids that are text (`job_12`), fractional numbers, absolute times, unsorted jobs, empty lines.
+Format: Chapin et al., "Benchmarks and Standards for the Evaluation of Parallel Job Schedulers", JSSPP 1999; version 2.2
+at https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. Taken as they occur in practice: more than 18 columns,
+tabs, no header, indented comments, ids that are text (`job_12`), fractional numbers, absolute times, unsorted jobs,
+empty lines.
 """
 
 from __future__ import annotations
@@ -26,7 +27,14 @@ from escala.workload.lines import line_chunks
 from escala.workload.shapes import MOST_S
 from escala.workload.table import Workload
 
-FIELDS = {"job number": 1, "submit time": 2, "wait time": 3, "run time": 4, "allocated processors": 5, "requested processors": 8}
+FIELDS = {
+    "job number": 1,
+    "submit time": 2,
+    "wait time": 3,
+    "run time": 4,
+    "allocated processors": 5,
+    "requested processors": 8,
+}
 FIELDS |= {"requested time": 9, "requested memory": 10, "status": 11, "user": 12, "group": 13, "executable": 14}
 FIELDS |= {"queue": 15, "partition": 16, "preceding job": 17}  # all in the order of the scanner's rows
 LABELS = ("job number", "user", "group", "executable", "queue", "partition", "requested memory", "preceding job")
@@ -38,8 +46,8 @@ CoresField = Literal["allocated", "requested"]
 
 
 class SwfLog(NamedTuple):
-    """A log as it is in the file: records for `clean`, header fields (name -> values), what the reader already dropped, and the first
-    of it."""
+    """A log as it is in the file: records for `clean`, header fields (name -> values), what the reader already dropped,
+    and the first of it."""
 
     frame: pl.DataFrame
     header: dict[str, list[str]]
@@ -57,8 +65,10 @@ class Names(NamedTuple):
 
 
 def read_swf(path: Path, cores: CoresField = "allocated", keep: Keep = every) -> SwfLog:
-    """The job lines of an SWF file. `cores`: the field preferred, 5 (allocated) or 8 (requested); the other where it is not positive.
-    `keep`: takes part of them. The account is field 13 (group); the partition field 16 where it has several values, else 15 (queue)."""
+    """The job lines of an SWF file. `cores`: the field preferred, 5 (allocated) or 8 (requested); the other where it is
+    not positive.
+    `keep`: takes part of them. The account is field 13 (group); the partition field 16 where it has several values,
+    else 15 (queue)."""
     header: dict[str, list[str]] = {}
     frames = list(_lines(path, header, cores))
     frame = pl.concat(frames, how="vertical") if frames else pl.DataFrame()
@@ -72,15 +82,18 @@ def read_swf(path: Path, cores: CoresField = "allocated", keep: Keep = every) ->
 def swf_pieces(path: Path, cores: CoresField, keep: Keep, look: Keep | None) -> Iterator[SwfLog]:
     """The same some megabytes at a time, in the order of the file.
 
-    look: a `Keep` as `keep`, for a look ahead at all lines, which are then read twice, and four times where there are partial executions.
-    None: queues and partitions are told apart by the lines of the first piece, and partial executions are left out where the whole job
-    stands in the same piece.
+    look: a `Keep` as `keep`, for a look ahead at all lines, which are then read twice, and four times where there are
+    partial executions.
+    None: queues and partitions are told apart by the lines of the first piece, and partial executions are left out
+    where the whole job stands in the same piece.
     """
     header, ahead = dict[str, list[str]](), dict[str, list[str]]()
     names = twofold = None
     if look is not None:
         found = names = _names(_lines(path, ahead, cores))
-        twofold = _twofold(lambda: (look(*_records(frame, found, ahead)) for frame in _lines(path, {}, cores)), found.partial)
+        twofold = _twofold(
+            lambda: (look(*_records(frame, found, ahead)) for frame in _lines(path, {}, cores)), found.partial
+        )
     empty = True
     for frame in _lines(path, header, cores):
         names = names or _names([frame])
@@ -133,8 +146,8 @@ def _records(frame: pl.DataFrame, names: Names, header: dict[str, list[str]]) ->
 
 
 def _twofold(frames: Callable[[], Iterable[pl.DataFrame]], partial: bool = True) -> pl.Series:
-    """The jobs that have lines of partial executions and one of their own. frames: all records, from the beginning each time; partial: may
-    there be such lines?"""
+    """The jobs that have lines of partial executions and one of their own. frames: all records, from the beginning each
+    time; partial: may there be such lines?"""
     split = pl.Series(dtype=pl.String)
     for frame in frames() if partial else ():
         split = pl.concat([split, frame.filter(pl.col("status").is_in(PARTIAL))["job_id"]]).unique()
@@ -146,7 +159,8 @@ def _twofold(frames: Callable[[], Iterable[pl.DataFrame]], partial: bool = True)
 
 
 def _log(frame: pl.DataFrame, header: dict[str, list[str]], twofold: pl.Series) -> SwfLog:
-    """Records for `clean`, with words for status codes; partial executions (codes 2, 3, 4) of the jobs `twofold` are left out."""
+    """Records for `clean`, with words for status codes; partial executions (codes 2, 3, 4) of the jobs `twofold` are
+    left out."""
     code = pl.col("status")
     counts, firsts = dict[str, int](), dict[str, str]()
     if len(twofold):
@@ -155,7 +169,12 @@ def _log(frame: pl.DataFrame, header: dict[str, list[str]], twofold: pl.Series) 
             counts, firsts = {PARTS: int(extra.sum())}, {PARTS: record_name(frame, int(extra.arg_max() or 0))}
             frame = frame.filter(~extra)
     failed = pl.when(code == 0).then(pl.lit("FAILED"))
-    ended = failed.when(code.is_in((1.0, 3.0))).then(pl.lit("COMPLETED")).when(code.is_in((4.0, 5.0))).then(pl.lit("CANCELLED"))
+    ended = (
+        failed.when(code.is_in((1.0, 3.0)))
+        .then(pl.lit("COMPLETED"))
+        .when(code.is_in((4.0, 5.0)))
+        .then(pl.lit("CANCELLED"))
+    )
     return SwfLog(frame.with_columns(status=ended), header, counts, firsts)
 
 
@@ -209,7 +228,10 @@ def _parse(text: bytes, first_line: int, path: Path, header: dict[str, list[str]
         _note(header, text[at : text.index(b"\n", at)].strip())
     if scanned.short >= 0:
         found = len(text.split(b"\n", scanned.short + 1)[scanned.short].split())
-        raise EscalaError(f"{path}, line {first_line + scanned.short}: {found} fields: an SWF job line has 18; complete or remove the line")
+        raise EscalaError(
+            f"{path}, line {first_line + scanned.short}: {found} fields: an SWF job line has 18; complete or remove "
+            "the line"
+        )
     columns = {"line": pl.Series("line", scanned.lines) + first_line}
     for row, name in enumerate(FIELDS):
         values = scanned.numbers[row]
@@ -259,17 +281,19 @@ def _note(header: dict[str, list[str]], line: bytes) -> None:
 def write_swf(workload: Workload, path: str | Path) -> None:
     """Write a workload as SWF 2.2 (gzipped if the name ends in `.gz`; the whole file or nothing).
 
-    Ids, users, queues and other names that are not whole numbers are numbered by first appearance. Cores go to fields 5 and 8; a job
-    without a limit has the requested time -1. Accounts stand in for groups, and jobs' names for executables, where there are none. SWF
-    has no place for loads (the header says so where one is not 1) and calls TIMEOUT "failed"; single-node jobs, further resources and
-    unknown runtimes are refused.
+    Ids, users, queues and other names that are not whole numbers are numbered by first appearance. Cores go to fields 5
+    and 8; a job without a limit has the requested time -1. Accounts stand in for groups, and jobs' names for
+    executables, where there are none. SWF has no place for loads (the header says so where one is not 1) and calls
+    TIMEOUT "failed"; single-node jobs, further resources and unknown runtimes are refused.
     """
     jobs = workload.jobs
     refuse_unsayable(workload, "SWF")
     base = min(0.0, float(jobs["submit_s"].min() or 0.0))  # type: ignore[arg-type]
     minus = pl.lit("-1")
     asked = pl.when("limited").then("walltime_s") if "limited" in jobs.columns else pl.col("walltime_s")
-    code = pl.col("status").replace_strict({key: str(value) for key, value in CODE_OF_STATUS.items()}, default="-1", return_dtype=pl.String)
+    code = pl.col("status").replace_strict(
+        {key: str(value) for key, value in CODE_OF_STATUS.items()}, default="-1", return_dtype=pl.String
+    )
     fields = [
         pl.lit(_numbered(jobs["job_id"])),
         _plain(pl.col("submit_s") - base),
@@ -280,14 +304,19 @@ def write_swf(workload: Workload, path: str | Path) -> None:
         pl.col("cores").cast(pl.String),
         _plain(asked).fill_null("-1"),
         *(minus, code.fill_null("-1")),
-        *(_named(jobs, *names) for names in (("user",), ("group", "account"), ("executable", "job_name"), ("queue",), ("partition",))),
+        *(
+            _named(jobs, *names)
+            for names in (("user",), ("group", "account"), ("executable", "job_name"), ("queue",), ("partition",))
+        ),
         *(minus, minus),
     ]
     header = _header(workload, base)
 
     def pieces() -> Iterator[bytes]:
         yield header.encode()
-        lines = jobs.select(pl.concat_str([field.alias(str(k)) for k, field in enumerate(fields)], separator=" ").alias("line"))["line"]
+        lines = jobs.select(
+            pl.concat_str([field.alias(str(k)) for k, field in enumerate(fields)], separator=" ").alias("line")
+        )["line"]
         for part in lines.to_frame().iter_slices(100_000):
             yield ("\n".join(part["line"].to_list()) + "\n").encode()
 
@@ -300,10 +329,14 @@ def refuse_unsayable(workload: Workload, form: str) -> None:
     demands = [name for name in jobs.columns if name.startswith("demand_")]
     if demands or jobs["single_node"].any():
         what = demands[0] if demands else "single_node jobs"
-        raise EscalaError(f"workload {workload.name!r}: {form} cannot hold {what}: write Parquet (workload.jobs.write_parquet) instead")
+        raise EscalaError(
+            f"workload {workload.name!r}: {form} cannot hold {what}: write Parquet (workload.jobs.write_parquet) "
+            "instead"
+        )
     if form == "SWF" and workload.needs_speed():
         raise EscalaError(
-            f"workload {workload.name!r}: runtimes are flops: give the flop/s of a core first, workload.at_speed(1e9) (--speed 1e9)"
+            f"workload {workload.name!r}: runtimes are flops: give the flop/s of a core first, workload.at_speed(1e9) "
+            "(--speed 1e9)"
         )
 
 
@@ -320,7 +353,8 @@ def _named(jobs: pl.DataFrame, *names: str) -> pl.Expr:
 
 
 def _numbered(labels: pl.Series) -> pl.Series:
-    """Labels that are whole numbers unchanged; else every label replaced by the rank (from 1) of its first appearance."""
+    """Labels that are whole numbers unchanged; else every label replaced by the rank (from 1) of its first
+    appearance."""
     known = labels.drop_nulls()
     if bool(known.str.contains(r"^(0|[1-9]\d{0,14})$").all()):
         return labels

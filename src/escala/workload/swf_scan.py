@@ -24,7 +24,8 @@ Ints = npt.NDArray[np.int32]
 
 @inlined
 def _number(text: Bytes, position: int, is_id: bool, powers: Floats) -> tuple[int, float]:
-    """Where a token ends, and its value; NaN where that is not exact, and for an id that is not kept as it is written."""
+    """Where a token ends, and its value; NaN where that is not exact, and for an id that is not kept as it is
+    written."""
     negative = text[position] == 45
     if negative or text[position] == 43:
         position += 1
@@ -56,13 +57,19 @@ def _number(text: Bytes, position: int, is_id: bool, powers: Floats) -> tuple[in
 
 @compiled
 def scan(
-    text: Bytes, row_of_field: npt.NDArray[np.int64], powers: Floats, numbers: Floats, starts: Ints, lines: Ints, comments: Ints
+    text: Bytes,
+    row_of_field: npt.NDArray[np.int64],
+    powers: Floats,
+    numbers: Floats,
+    starts: Ints,
+    lines: Ints,
+    comments: Ints,
 ) -> tuple[int, int, int]:
     """Job lines of `text`, which ends with a line break.
 
-    `numbers` [field, job]: the value where it is exact (at most 2^53 before the decimal point is placed), else NaN: the caller looks at the
-    token, which begins at `starts` [field, job]. `lines` [job]: line number from 0. `comments`: where the comment lines begin.
-    Returns (jobs, comments, first line with too few fields or -1).
+    `numbers` [field, job]: the value where it is exact (at most 2^53 before the decimal point is placed), else NaN: the
+    caller looks at the token, which begins at `starts` [field, job]. `lines` [job]: line number from 0. `comments`:
+    where the comment lines begin. Returns (jobs, comments, first line with too few fields or -1).
     """
     jobs = n_comments = line = position = 0
     size = len(text)

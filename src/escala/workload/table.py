@@ -16,50 +16,23 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError, quoted
 from escala.forks import check_fork, note_use
 from escala.workload import transform
+from escala.workload.columns import ESTIMATE, HOSTS, NAMED, Columns, _completed, _frame, _typed
 from escala.workload.rule import Rule
-from escala.workload.shapes import BEGIN, MOST_S, SHAPES, first_late, shape_rules, with_cores
+from escala.workload.shapes import BEGIN, MOST_S, SHAPES, first_late, shape_rules
 
 LEAST_S = 0.5e-6  # the clock ticks in microseconds: a shorter time would round to nothing
 MOST_CORES = 2**31 - 1  # of a job or a machine; some 40 million is the most that was ever built
 
-SCHEMA: dict[str, pl.DataType] = {
-    "job_id": pl.String(),  # as in the log; unique
-    "submit_s": pl.Float64(),  # submission, s
-    "runtime_s": pl.Float64(),  # actual runtime, s, > 0 on a clock of microseconds; NaN where `flops` is given and no speed is known yet
-    "walltime_s": pl.Float64(),  # requested time, s, > 0; NaN where `flops` is given and the log has no request
-    "cores": pl.Int64(),  # requested cores, >= 1
-    "user": pl.String(),
-    "load": pl.Float64(),  # how hard a core works while computing, 0..1
-    "single_node": pl.Boolean(),  # True: all demands on one node
-    "status": pl.String(),  # one of STATUSES, or null
-    "wait_s": pl.Float64(),  # the wait that the log recorded, s, >= 0, or null
-    "queue": pl.String(),
-}
-NAMED = ("group", "account", "partition", "qos", "job_name", "executable")
-"""Optional columns of names that are known when a job is submitted; predictions (`escala.prediction`) go by them."""
-HOSTS = "hosts"
-OPTIONAL: dict[str, pl.DataType] = {
-    "flops": pl.Float64(),  # work of one core, flop, or null
-    "limited": pl.Boolean(),  # False: no limit is known, the job runs to its end; without the column every job has its walltime as limit
-    **dict.fromkeys(NAMED, pl.String()),
-    **SHAPES,
-    HOSTS: pl.String(),  # where the log ran it, a host list; one that stands there n times gave n shares; no replay looks at it
-}
-ESTIMATE = "estimate_"
-"""How the names of columns begin that hold a length expected of each job, s, > 0: for the option `estimate`."""
 NULLABLE = ("user", "status", "wait_s", "queue", "flops", *NAMED, *SHAPES, HOSTS)
 STATUSES = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT")
-REQUIRED = ("submit_s", "runtime_s", "cores")
-
-Columns = Mapping[str, Any]  # column -> list, array or series
 
 
 @dataclass(frozen=True, eq=False)
 class Workload:
     """Jobs, sorted by submission (stable: jobs submitted at one instant keep the order of the log).
 
-    `jobs` has the columns of `SCHEMA`, then those of `OPTIONAL` that it needs, `estimate_<name>` (optional) and `demand_<kind>` (optional;
-    only with `single_node`).
+    `jobs` has the columns of `SCHEMA`, then those of `OPTIONAL` that it needs, `estimate_<name>` (optional) and
+    `demand_<kind>` (optional; only with `single_node`).
     Construction checks every value and raises `EscalaError` naming the first job that breaks a rule.
     """
 
@@ -70,8 +43,10 @@ class Workload:
     source: str = ""
     cleaning: dict[str, int] = field(default_factory=dict)  # rule -> number of jobs touched
     first_cleaned: dict[str, str] = field(default_factory=dict)  # rule -> the first job touched, in words, where known
-    ignored: dict[str, dict[str, int]] = field(default_factory=dict)  # what the log has and no replay looks at, see `workload.ignored`
-    read_as: dict[str, Any] = field(default_factory=dict)  # path and options of `read_workload`, where it comes from a file
+    # what the log has and no replay looks at, see `workload.ignored`
+    ignored: dict[str, dict[str, int]] = field(default_factory=dict)
+    # path and options of `read_workload`, where it comes from a file
+    read_as: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_fork()
@@ -80,7 +55,8 @@ class Workload:
         _check_values(jobs)
         if self.max_cores is not None and not 1 <= self.max_cores <= 2**53:
             raise EscalaError(
-                f"workload {self.name!r}: max_cores is {quoted(self.max_cores)}: give the machine's number of cores (1 to 2^53) or None"
+                f"workload {self.name!r}: max_cores is {quoted(self.max_cores)}: give the machine's number of cores "
+                "(1 to 2^53) or None"
             )
         if not math.isfinite(self.origin_s):
             raise EscalaError(f"workload {self.name!r}: origin_s is {self.origin_s}: give a finite number of seconds")
@@ -93,10 +69,11 @@ class Workload:
     def from_jobs(cls, jobs: pl.DataFrame | Columns | Sequence[Mapping[str, Any]], **meta: Any) -> Workload:
         """A workload from rows (dicts) or columns. Needed: `submit_s`, `cores`, and `runtime_s` or `flops`.
 
-        Left out: `job_id` = "1".."n", `walltime_s` = `runtime_s`, `load` = 1, `single_node` = False, the others null. A walltime that is
-        null in some rows becomes that job's runtime, counted in `cleaning` as "no request". Jobs without a walltime have no limit
-        (`limited` = False). What a job asks of a site (`nodes`, `tasks`, `memory_mb_per_core`, ...): see `escala.workload.shapes`; with
-        `tasks` or `nodes` there, `cores` may be left out.
+        Left out: `job_id` = "1".."n", `walltime_s` = `runtime_s`, `load` = 1, `single_node` = False, the others null. A
+        walltime that is null in some rows becomes that job's runtime, counted in `cleaning` as "no request". Jobs
+        without a walltime have no limit (`limited` = False). What a job asks of a site (`nodes`, `tasks`,
+        `memory_mb_per_core`, ...): see `escala.workload.shapes`; with `tasks` or `nodes` there, `cores` may be left
+        out.
         """
         check_fork()
         note_use()
@@ -122,8 +99,8 @@ class Workload:
         return users.replace_strict(names, np.arange(len(names)), default=-1, return_dtype=pl.Int64).to_numpy()
 
     def digest(self) -> str:
-        """SHA-256 of what a simulation sees of the jobs: submissions, runtimes, walltimes (float64), cores (int64) and, where some are
-        later than submissions, begin times (float64), one after the other."""
+        """SHA-256 of what a simulation sees of the jobs: submissions, runtimes, walltimes (float64), cores (int64) and,
+        where some are later than submissions, begin times (float64), one after the other."""
         return self._digest
 
     @cached_property
@@ -132,12 +109,16 @@ class Workload:
         for name in ("submit_s", "runtime_s", "walltime_s", "cores"):
             found.update(np.ascontiguousarray(self.jobs[name].to_numpy()).data)
         if first_late(self.jobs) is not None:
-            found.update(np.fmax(self.jobs[BEGIN].cast(pl.Float64).fill_null(-np.inf).to_numpy(), self.jobs["submit_s"].to_numpy()).data)
+            found.update(
+                np.fmax(
+                    self.jobs[BEGIN].cast(pl.Float64).fill_null(-np.inf).to_numpy(), self.jobs["submit_s"].to_numpy()
+                ).data
+            )
         return found.hexdigest()
 
     def column_digests(self, names: Iterable[str]) -> dict[str, str]:
-        """SHA-256 of these columns, by name, and of those that every simulation looks at where a job has something there (`load` that is
-        not 1, `single_node`, `demand_...`)."""
+        """SHA-256 of these columns, by name, and of those that every simulation looks at where a job has something
+        there (`load` that is not 1, `single_node`, `demand_...`)."""
         jobs = self.jobs
         told = {name for name in jobs.columns if name.startswith("demand_") and (jobs[name] != 0).any()}
         told |= {name for name, usual in (("load", 1.0), ("single_node", False)) if (jobs[name] != usual).any()}
@@ -151,7 +132,8 @@ class Workload:
         return float(submit[-1] - submit[0]) if len(submit) else 0.0
 
     def with_jobs(self, jobs: pl.DataFrame, **meta: Any) -> Workload:
-        """The same workload with other jobs (and, if given, other `name`, `origin_s`, `max_cores`, `source`, `cleaning`)."""
+        """The same workload with other jobs (and, if given, other `name`, `origin_s`, `max_cores`, `source`,
+        `cleaning`)."""
         ignored = transform.of_whole(self.ignored) if jobs.height < self.jobs.height else self.ignored
         return replace(self, **{"jobs": jobs, "ignored": ignored, **meta})
 
@@ -160,13 +142,15 @@ class Workload:
         return "flops" in self.jobs.columns
 
     def at_speed(self, flop_per_s: float) -> Workload:
-        """Runtimes of the jobs with `flops` on cores of `flop_per_s`; jobs without a request get walltime = runtime and no limit. The
-        column goes."""
+        """Runtimes of the jobs with `flops` on cores of `flop_per_s`; jobs without a request get walltime = runtime and
+        no limit. The column goes."""
         if not self.needs_speed():
             return self
         if not (math.isfinite(flop_per_s) and flop_per_s > 0):
             raise EscalaError(f"workload {self.name!r}: speed is {flop_per_s} flop/s: give a positive number")
-        runtime = pl.when(pl.col("flops").is_not_null()).then(pl.col("flops") / flop_per_s).otherwise(pl.col("runtime_s"))
+        runtime = (
+            pl.when(pl.col("flops").is_not_null()).then(pl.col("flops") / flop_per_s).otherwise(pl.col("runtime_s"))
+        )
         jobs = self.jobs.with_columns(runtime_s=runtime).drop("flops")
         unasked = jobs["walltime_s"].is_nan()
         if unasked.any():
@@ -202,111 +186,22 @@ class Workload:
         return transform.limit_cores(self, cores)
 
 
-def _frame(jobs: pl.DataFrame | Columns | Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Rows or columns as a data frame."""
-    if isinstance(jobs, pl.DataFrame):
-        return jobs
-    try:
-        if isinstance(jobs, Mapping):
-            columns = dict(jobs)
-        else:
-            rows = [dict(row) for row in jobs]
-            columns = {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
-        return pl.DataFrame({name: _series(name, values) for name, values in columns.items()})
-    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise EscalaError(f"jobs are not a table ({reason}): give a list of dicts, or a dict of columns of one length") from error
-
-
-def _series(name: str, values: Any) -> pl.Series:
-    """One column; a list that mixes whole and fractional numbers is one of floats."""
-    if SCHEMA.get(name) == pl.Float64() and isinstance(values, list | tuple) and any(isinstance(value, float) for value in values):
-        return pl.Series(name, [None if value is None else float(value) for value in values], dtype=pl.Float64())
-    if name == "job_id" and isinstance(values, list | tuple | range):
-        return pl.Series(name, [str(value) for value in values], dtype=pl.String())
-    return pl.Series(name, values)
-
-
-def _completed(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Default columns added; and how many jobs had a null walltime."""
-    frame = with_cores(frame)
-    have = set(frame.columns)
-    missing = [name for name in REQUIRED if name not in have and not (name == "runtime_s" and "flops" in have)]
-    if missing:
-        raise EscalaError(
-            f"jobs lack the column {missing[0]!r}: needed are submit_s, cores, and runtime_s or flops; there are {sorted(have)}"
-        )
-    frame = _numeric(frame)
-    runtime = pl.col("runtime_s") if "runtime_s" in have else pl.lit(math.nan)
-    if "flops" in have:
-        runtime = pl.when(pl.col("flops").is_not_null()).then(pl.lit(math.nan)).otherwise(runtime)
-    frame = frame.with_columns(runtime_s=runtime)
-    unasked = frame["walltime_s"].null_count() if "walltime_s" in have else 0
-    if unasked or "walltime_s" not in have:
-        limited = pl.col("limited") if "limited" in have else pl.lit(True)
-        frame = frame.with_columns(limited=limited & pl.col("walltime_s").is_not_null() if "walltime_s" in have else pl.lit(False))
-    walltime = pl.col("walltime_s") if "walltime_s" in have else pl.lit(None, dtype=pl.Float64)
-    number = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).cast(pl.String)
-    frame = frame.with_columns(
-        walltime_s=walltime.fill_null(pl.col("runtime_s")),
-        job_id=pl.col("job_id").cast(pl.String) if "job_id" in have else number,
-        load=pl.col("load") if "load" in have else pl.lit(1.0),
-        single_node=pl.col("single_node") if "single_node" in have else pl.lit(False),
-    )
-    absent = [pl.lit(None, dtype=SCHEMA[name]).alias(name) for name in ("user", "status", "wait_s", "queue") if name not in have]
-    return frame.with_columns(absent), unasked
-
-
-def _numeric(frame: pl.DataFrame) -> pl.DataFrame:
-    """Times as floats, before anything is reckoned with them."""
-    times = [name for name in ("runtime_s", "walltime_s", "flops") if name in frame.columns]
-    return frame.with_columns([_cast(frame[name], pl.Float64()) for name in times])
-
-
-def _typed(frame: pl.DataFrame) -> pl.DataFrame:
-    """Columns in the order and the types of the schema; unknown or missing columns and lossy casts are errors."""
-    if not isinstance(frame, pl.DataFrame):
-        raise EscalaError(f"a workload needs a polars DataFrame, not {type(frame).__name__}: use Workload.from_jobs(...)")
-    extra = [name for name in frame.columns if name not in (*SCHEMA, *OPTIONAL) and not name.startswith((ESTIMATE, "demand_"))]
-    if extra:
-        known = ", ".join((*SCHEMA, *OPTIONAL))
-        raise EscalaError(f"workload: unknown column {extra[0]!r}: known are {known}, {ESTIMATE}<name> and demand_<kind>")
-    missing = [name for name in SCHEMA if name not in frame.columns]
-    if missing:
-        raise EscalaError(f"workload: column {missing[0]!r} is missing: use Workload.from_jobs(...), which fills the optional ones")
-    return frame.select([_cast(frame[name], dtype) for name, dtype in column_types(frame.columns).items()])
-
-
-def column_types(columns: Iterable[str]) -> dict[str, pl.DataType]:
-    """The columns of a workload that has these optional ones, in their order."""
-    further = sorted(columns)
-    wanted: dict[str, pl.DataType] = {**SCHEMA, **{name: dtype for name, dtype in OPTIONAL.items() if name in further}}
-    wanted |= {name: pl.Float64() for name in further if name.startswith(ESTIMATE)}
-    return wanted | {name: pl.Int64() for name in further if name.startswith("demand_")}
-
-
-def _cast(column: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """The column in its type, without loss."""
-    if column.dtype == dtype:
-        return column
-    fractional = column.dtype.is_float() and dtype == pl.Int64()
-    if fractional and not bool((column.drop_nulls() % 1 == 0).all()):
-        raise EscalaError(f"workload: column {column.name!r} has fractions or NaN: whole numbers are needed")
-    try:
-        if (column.dtype == pl.String()) != (dtype == pl.String()) and column.null_count() < len(column) and not column.dtype.is_integer():
-            raise TypeError
-        return column.cast(dtype)
-    except (pl.exceptions.PolarsError, TypeError) as error:
-        raise EscalaError(f"workload: column {column.name!r} is {column.dtype}, needed is {dtype}: convert it first") from error
-
-
 def _ordered(jobs: pl.DataFrame) -> pl.DataFrame:
-    """Sorted by submission, stable; untouched where already sorted. NaN and nulls are refused before they can hide at an end."""
+    """Sorted by submission, stable; untouched where already sorted. NaN and nulls are refused before they can hide at
+    an end."""
     _refuse(
         jobs,
         [
-            Rule("submit_s", pl.col("submit_s").is_null() | ~pl.col("submit_s").is_finite(), "a finite number of seconds is needed"),
-            Rule("submit_s", pl.col("submit_s").abs() > MOST_S, f"at most {MOST_S:g} s is possible; are these milliseconds?"),
+            Rule(
+                "submit_s",
+                pl.col("submit_s").is_null() | ~pl.col("submit_s").is_finite(),
+                "a finite number of seconds is needed",
+            ),
+            Rule(
+                "submit_s",
+                pl.col("submit_s").abs() > MOST_S,
+                f"at most {MOST_S:g} s is possible; are these milliseconds?",
+            ),
         ],
     )
     return jobs if jobs["submit_s"].is_sorted() else jobs.sort("submit_s", maintain_order=True)
@@ -318,9 +213,13 @@ def _rules(columns: list[str]) -> list[Rule]:
     working = pl.col("flops").is_not_null() if "flops" in columns else pl.lit(False)
     for name in ("runtime_s", "walltime_s"):
         good = pl.col(name).is_finite() & (pl.col(name) > 0)
-        rules.append(Rule(name, ~(good | (working & pl.col(name).is_nan())), "a finite number of seconds above 0 is needed"))
+        rules.append(
+            Rule(name, ~(good | (working & pl.col(name).is_nan())), "a finite number of seconds above 0 is needed")
+        )
         rules.append(Rule(name, pl.col(name) < LEAST_S, "at least half a microsecond is needed, the step of the clock"))
-        rules.append(Rule(name, pl.col(name).is_not_nan() & (pl.col(name) > MOST_S), f"at most {MOST_S:g} s is possible"))
+        rules.append(
+            Rule(name, pl.col(name).is_not_nan() & (pl.col(name) > MOST_S), f"at most {MOST_S:g} s is possible")
+        )
     wait = pl.col("wait_s").is_finite() & (pl.col("wait_s") >= 0)
     rules += [
         Rule("cores", pl.col("cores") < 1, "at least 1 is needed"),
@@ -340,7 +239,9 @@ def _rules(columns: list[str]) -> list[Rule]:
         rules.append(Rule(name, pl.col(name) > MOST_S, f"at most {MOST_S:g} s is possible"))
     for name in (name for name in columns if name.startswith("demand_")):
         rules.append(Rule(name, pl.col(name) < 0, "0 or more is needed"))
-        rules.append(Rule(name, (pl.col(name) > 0) & ~pl.col("single_node"), "further resource kinds need single_node = True"))
+        rules.append(
+            Rule(name, (pl.col(name) > 0) & ~pl.col("single_node"), "further resource kinds need single_node = True")
+        )
     return rules + shape_rules(columns)
 
 

@@ -25,7 +25,8 @@ class Kept(NamedTuple):
 
     origin_s: float = 0.0  # Unix time of its clock's 0, where that is known
     max_cores: int | None = None
-    ignored: Mapping[str, dict[str, int]] = {}  # what no replay looks at, as `Workload.ignored`: the table has not all of its columns
+    # what no replay looks at, as `Workload.ignored`: the table has not all of its columns
+    ignored: Mapping[str, dict[str, int]] = {}
 
 
 def load_table(path: Path, names: str | None = None) -> pl.DataFrame:
@@ -57,13 +58,19 @@ def kept_of(source: Path | io.BytesIO, path: Path) -> Kept:
         ("ignored", ignored, isinstance(ignored, dict) and all(map(_is_count, ignored.values()))),
     ):
         if not fine or isinstance(value, bool):
-            raise EscalaError(f"{path}: its metadata says {name} = {quoted(value)}, which cannot be: write the table again")
+            raise EscalaError(
+                f"{path}: its metadata says {name} = {quoted(value)}, which cannot be: write the table again"
+            )
     return Kept(float(origin_s), cores, ignored)
 
 
 def _is_count(about: Any) -> bool:
     """Is this how many jobs have something, and how many values there are?"""
-    return isinstance(about, dict) and "jobs" in about and all(isinstance(count, int) and 0 <= count <= 2**53 for count in about.values())
+    return (
+        isinstance(about, dict)
+        and "jobs" in about
+        and all(isinstance(count, int) and 0 <= count <= 2**53 for count in about.values())
+    )
 
 
 def csv_pieces(path: Path) -> Iterator[pl.DataFrame]:
@@ -100,7 +107,10 @@ def _csv(data: bytes, path: Path, line: int) -> pl.DataFrame:
         separator = _separator(header)
         if header.count(separator) >= MOST_COLUMNS:
             raise EscalaError(f"{path}: a header of more than {MOST_COLUMNS} columns: no table of jobs")
-        named = [name.strip() for name in next(csv.reader([header.decode("utf-8", errors="replace")], delimiter=separator.decode()), [])]
+        named = [
+            name.strip()
+            for name in next(csv.reader([header.decode("utf-8", errors="replace")], delimiter=separator.decode()), [])
+        ]
         if (twin := first_twin([name for name in named if name])) is not None:
             raise EscalaError(f"{path}: two columns are called {quoted(twin)}: name each once, or leave one out")
         table = pl.read_csv(io.BytesIO(data), separator=separator.decode(), infer_schema=False, encoding="utf8-lossy")
@@ -115,7 +125,8 @@ def _unreadable(path: Path, error: BaseException, where: str = "") -> EscalaErro
 
 
 def _parquet(data: bytes, path: Path) -> pl.DataFrame:
-    """The table of a Parquet file. A few bytes can stand for any number of equal rows, so the rows are counted first."""
+    """The table of a Parquet file. A few bytes can stand for any number of equal rows, so the rows are counted
+    first."""
     refuse_damaged(data, path)
     try:
         rows = int(pl.scan_parquet(io.BytesIO(data)).select(pl.len()).collect().item())
@@ -132,7 +143,8 @@ def _separator(header: bytes) -> bytes:
 
 
 def _odd_line(data: bytes, first: int) -> str:
-    """Where a line first has another number of separators than the header, for a message. first: number of that line."""
+    """Where a line first has another number of separators than the header, for a message. first: number of that
+    line."""
     lines = data.splitlines() or [b""]
     separator = _separator(lines[0])
     odd = next((k for k, line in enumerate(lines) if line.count(separator) != lines[0].count(separator)), None)

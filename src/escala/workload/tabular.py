@@ -1,8 +1,8 @@
 """Tables of jobs: CSV and Parquet, with a mapping of columns given or known by the names of the columns.
 
-A mapping says which column of the file is which field: `columns={"submit_s": "subtime", "cores": "res", ...}`. Fields are the columns of
-`Workload`, and `start_s`, `end_s` (runtime = end - start, wait = start - submit). Numbers are seconds unless `units` or `unit` say
-otherwise; text such as `2019-01-01 08:55:55` is read as UTC.
+A mapping says which column of the file is which field: `columns={"submit_s": "subtime", "cores": "res", ...}`. Fields
+are the columns of `Workload`, and `start_s`, `end_s` (runtime = end - start, wait = start - submit). Numbers are
+seconds unless `units` or `unit` say otherwise; text such as `2019-01-01 08:55:55` is read as UTC.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ import polars as pl
 from escala.errors import EscalaError, quoted
 from escala.reading import guarded, read_head
 from escala.workload.clean import CleaningRules, clean
+from escala.workload.columns import ESTIMATE, OPTIONAL, SCHEMA
 from escala.workload.filters import ABSOLUTE_FROM_S, Keep, every
 from escala.workload.found import Found
 from escala.workload.ignored import COLUMNS, column_of
 from escala.workload.layouts import ALIBABA, ALIBABA_NEEDS, LAYOUTS, PACK, TIMES, UNITS, WORDS, Layout, alibaba_jobs
-from escala.workload.table import ESTIMATE, OPTIONAL, SCHEMA, Workload
+from escala.workload.table import Workload
 from escala.workload.table_files import Kept, csv_pieces, kept_of, load_table, loaded, parquet_pieces
 
 ROW = " row"  # of the file, from 0
 
 
 class TabularLog(NamedTuple):
-    """Records for `clean`, notes, whether the first submission becomes time 0, the first record of each note, what is kept beside, and how
-    many rows of the file were read until now."""
+    """Records for `clean`, notes, whether the first submission becomes time 0, the first record of each note, what is
+    kept beside, and how many rows of the file were read until now."""
 
     frame: pl.DataFrame
     counts: dict[str, int]
@@ -56,9 +57,10 @@ def read_table(
 ) -> TabularLog:
     """Jobs of a CSV (`,` `;` or tab) or Parquet file.
 
-    `columns`: field -> column, in place of a known layout. `unit`: of all time columns that are numbers (ms, s, step, min, h, d);
-    `units`: column -> unit or seconds, for single ones. `select`: column -> value, to take part of the rows. `keep`: takes part of the
-    jobs; partition and account are columns of such a name, or those that `columns` says.
+    `columns`: field -> column, in place of a known layout. `unit`: of all time columns that are numbers (ms, s, step,
+    min, h, d);
+    `units`: column -> unit or seconds, for single ones. `select`: column -> value, to take part of the rows. `keep`:
+    takes part of the jobs; partition and account are columns of such a name, or those that `columns` says.
     """
     table, kept = loaded(path)
     reader = _Reader(path, columns, units or {}, unit, select or {}, table.columns, kept)
@@ -127,7 +129,10 @@ class _Reader:
             frame, counts, firsts = alibaba_jobs(table, keep)
             return TabularLog(frame, counts, True, ALIBABA, firsts)
         origin_s = self._kept.origin_s
-        frame = keep(records(table, layout, self._units, self._unit, path, rows, at), origin_s if origin_s >= ABSOLUTE_FROM_S else None)
+        frame = keep(
+            records(table, layout, self._units, self._unit, path, rows, at),
+            origin_s if origin_s >= ABSOLUTE_FROM_S else None,
+        )
         return TabularLog(frame, {}, layout.shift, layout.name, kept=self._kept, rows=self._rows)
 
     def _refuse_others(self, table: pl.DataFrame) -> None:
@@ -153,8 +158,8 @@ class _Reader:
 def read_pack(path: str | Path, unit: str, rules: CleaningRules | None = None) -> dict[tuple[str, str], Workload]:
     """All workloads of a pack of days, by (set, file), in the order of the file.
 
-    A pack has the columns set, file, id, subtime, res, walltime, runtime, user, type. `unit`: of its times (the file does not say):
-    `"min"` or `"step"` (1 s). Times count from the start of each file and are kept as they are.
+    A pack has the columns set, file, id, subtime, res, walltime, runtime, user, type. `unit`: of its times (the file
+    does not say): `"min"` or `"step"` (1 s). Times count from the start of each file and are kept as they are.
     """
     where = Path(path)
     with guarded(where, "a pack of days"):
@@ -165,11 +170,15 @@ def _packs(where: Path, unit: str, rules: CleaningRules) -> dict[tuple[str, str]
     """The workloads of a pack."""
     table = load_table(where)
     if not PACK.fits(set(table.columns)):
-        raise EscalaError(f"{where}: not a pack of days (set, file, id, subtime, res, walltime, runtime, ...): use read_workload")
+        raise EscalaError(
+            f"{where}: not a pack of days (set, file, id, subtime, res, walltime, runtime, ...): use read_workload"
+        )
     frame = records(table, PACK, {}, unit, where).with_columns(table["set", "file"].cast(pl.String))
     packs = {}
     for key, part in frame.partition_by("set", "file", maintain_order=True, as_dict=True).items():
-        kept, counts, firsts = clean(part.drop("set", "file", *(name for name in COLUMNS if name in part.columns)), rules)
+        kept, counts, firsts = clean(
+            part.drop("set", "file", *(name for name in COLUMNS if name in part.columns)), rules
+        )
         name = f"{key[0]}/{key[1]}"
         about = {"name": name, "source": f"{where.name} {name}", "cleaning": counts, "first_cleaned": firsts}
         packs[str(key[0]), str(key[1])] = Workload.from_jobs(kept, **about)
@@ -195,8 +204,13 @@ def _layout(names: Sequence[str], columns: Mapping[str, str] | None, path: Path)
             )
         if column not in names:
             raise EscalaError(f"{path}: no column {column!r} (for {name}): columns are {_few(names)}")
-    if not {"submit_s", "cores"} <= set(columns) or not ({"runtime_s", "flops"} & set(columns) or {"start_s", "end_s"} <= set(columns)):
-        raise EscalaError(f"{path}: columns= (--column FIELD=NAME) must name submit_s, cores, and runtime_s, flops, or start_s and end_s")
+    if not {"submit_s", "cores"} <= set(columns) or not (
+        {"runtime_s", "flops"} & set(columns) or {"start_s", "end_s"} <= set(columns)
+    ):
+        raise EscalaError(
+            f"{path}: columns= (--column FIELD=NAME) must name submit_s, cores, and runtime_s, flops, or start_s and "
+            "end_s"
+        )
     return Layout("given columns", dict(columns))
 
 
@@ -209,17 +223,19 @@ def records(
     rows: pl.Series | None = None,
     first: int = 0,
 ) -> pl.DataFrame:
-    """The fields of the layout, in SI units and the types of the schema. rows: numbers (from 0) of the rows in the file; first: how many
-    jobs come before them."""
+    """The fields of the layout, in SI units and the types of the schema. rows: numbers (from 0) of the rows in the
+    file; first: how many jobs come before them."""
     rows = pl.int_range(table.height, eager=True) if rows is None else rows
     if layout.unit_needed and unit is None and not units:
         raise EscalaError(
-            f"{path}: the file does not say the unit of its times: say unit='min', 's', ... (--unit min); see the notes of its source"
+            f"{path}: the file does not say the unit of its times: say unit='min', 's', ... (--unit min); see the "
+            "notes of its source"
         )
     for column in units:
         if column not in layout.columns.values():
             raise EscalaError(
-                f"{path}: units= names {column!r}, which is no column in use: those are {_few(list(layout.columns.values()))}"
+                f"{path}: units= names {column!r}, which is no column in use: those are "
+                f"{_few(list(layout.columns.values()))}"
             )
     fields: dict[str, pl.Series] = {}
     for name, column in layout.columns.items():
@@ -230,7 +246,11 @@ def records(
         elif (SCHEMA | OPTIONAL).get(name) == pl.String() or name in COLUMNS:
             fields[name] = _text(values)
         elif (SCHEMA | OPTIONAL).get(name) == pl.Boolean():
-            fields[name] = values if values.dtype == pl.Boolean else values.cast(pl.String).str.to_lowercase().is_in(["true", "1", "yes"])
+            fields[name] = (
+                values
+                if values.dtype == pl.Boolean
+                else values.cast(pl.String).str.to_lowercase().is_in(["true", "1", "yes"])
+            )
         else:
             fields[name] = _numbers(values, name, path, rows)
     for column in table.columns:
@@ -255,7 +275,9 @@ def _completed(frame: pl.DataFrame, first: int) -> pl.DataFrame:
         frame = frame.with_columns(job_id=pl.int_range(first + 1, first + pl.len() + 1).cast(pl.String))
     if "runtime_s" not in have:
         frame = frame.with_columns(
-            runtime_s=pl.col("end_s") - pl.col("start_s") if {"start_s", "end_s"} <= have else pl.lit(None, dtype=pl.Float64)
+            runtime_s=pl.col("end_s") - pl.col("start_s")
+            if {"start_s", "end_s"} <= have
+            else pl.lit(None, dtype=pl.Float64)
         )
     if "wait_s" not in have and "start_s" in have:
         frame = frame.with_columns(wait_s=pl.col("start_s") - pl.col("submit_s"))
@@ -271,7 +293,9 @@ def _factor(unit: float | str, path: Path) -> float:
     """Seconds of a unit."""
     if isinstance(unit, str):
         if unit not in UNITS:
-            raise EscalaError(f"{path}: unit {unit!r} is not known: give one of {', '.join(UNITS)}, or a number of seconds")
+            raise EscalaError(
+                f"{path}: unit {unit!r} is not known: give one of {', '.join(UNITS)}, or a number of seconds"
+            )
         return UNITS[unit]
     if not unit > 0:
         raise EscalaError(f"{path}: a unit of {unit} s: give a positive number")
@@ -310,7 +334,10 @@ def _refuse_lost(values: pl.Series, read: pl.Series, rows: pl.Series, name: str,
     lost = read.is_null() & values.is_not_null() & (values.str.strip_chars() != "")
     if lost.any():
         row = int(lost.arg_true()[0])
-        raise EscalaError(f"{path}, line {rows[row] + 2}: column {values.name!r} (for {name}) is {quoted(values[row])}: {need} is needed")
+        raise EscalaError(
+            f"{path}, line {rows[row] + 2}: column {values.name!r} (for {name}) is {quoted(values[row])}: {need} is "
+            "needed"
+        )
 
 
 def _few(names: Sequence[str]) -> str:

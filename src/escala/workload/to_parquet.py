@@ -16,6 +16,7 @@ from escala.errors import EscalaError
 from escala.parquet import KEPT
 from escala.reading import guarded
 from escala.workload.clean import clean
+from escala.workload.columns import column_types
 from escala.workload.ignored import DROPPED, Tally
 from escala.workload.known_ids import KnownIds
 from escala.workload.ordering import AT, PLACE, cut, sorted_on_disk
@@ -23,7 +24,7 @@ from escala.workload.pieces import PIECE, placed
 from escala.workload.records import OPTIONS, Records
 from escala.workload.shapes import BEGIN
 from escala.workload.slurm import together
-from escala.workload.table import Workload, column_types
+from escala.workload.table import Workload
 from escala.workload.transform import of_whole
 
 __all__ = ["OPTIONS", "Converted", "convert", "write_parquet"]
@@ -34,7 +35,8 @@ CLOCKED = ("submit_s", BEGIN)
 
 @dataclass(frozen=True)
 class Converted:
-    """A log that was written as a table: jobs, the time between its first and last submission, and what a `Workload` says of itself."""
+    """A log that was written as a table: jobs, the time between its first and last submission, and what a `Workload`
+    says of itself."""
 
     jobs: int
     span_s: float
@@ -46,19 +48,26 @@ class Converted:
 
 
 def write_parquet(workload: Workload, path: str | Path) -> None:
-    """Write the table of jobs, and beside it, as metadata of the file, when the log began (`origin_s`), how large its machine was
-    (`max_cores`) and what no replay looks at (`ignored`), which `read_workload` takes from there."""
+    """Write the table of jobs, and beside it, as metadata of the file, when the log began (`origin_s`), how large its
+    machine was (`max_cores`) and what no replay looks at (`ignored`), which `read_workload` takes from there."""
     workload.jobs.write_parquet(path, metadata=_kept(workload.origin_s, workload.max_cores, workload.ignored))
 
 
 def convert(
-    path: str | Path, out: Path, *, first: int | None = None, hash_names: bool = False, jobs: int = PIECE, **options: Any
+    path: str | Path,
+    out: Path,
+    *,
+    first: int | None = None,
+    hash_names: bool = False,
+    jobs: int = PIECE,
+    **options: Any,
 ) -> Converted:
-    """Write the table that `write_parquet` would write of `read_workload(path, **options)`, with some `jobs` jobs in memory at a time.
+    """Write the table that `write_parquet` would write of `read_workload(path, **options)`, with some `jobs` jobs in
+    memory at a time.
 
-    path: SWF, sacct text or JSON, PBS accounting, CSV (also gzipped) or Parquet. options: `OPTIONS`. first: only so many jobs, all of
-    which are read and counted. hash_names: see `Workload.hash_names`. Temporary files take a few times the room of the table.
-    EscalaError for other formats, and for work in flops.
+    path: SWF, sacct text or JSON, PBS accounting, CSV (also gzipped) or Parquet. options: `OPTIONS`. first: only so
+    many jobs, all of which are read and counted. hash_names: see `Workload.hash_names`. Temporary files take a few
+    times the room of the table. EscalaError for other formats, and for work in flops.
     """
     where = Path(path)
     with guarded(where, "a log of jobs"), TemporaryDirectory(prefix="escala-convert-") as folder:
@@ -82,7 +91,8 @@ class _Log:
         self._columns: set[str] = set()
 
     def write(self, out: Path, first: int | None) -> Converted:
-        """Clean the records in the order of the file, as `read_workload` does; sort the tables where they are in another order."""
+        """Clean the records in the order of the file, as `read_workload` does; sort the tables where they are in
+        another order."""
         for frame in self._in_order():
             self._take(frame)
         self._records.close(empty=not self._jobs)
@@ -99,7 +109,10 @@ class _Log:
         ignored = of_whole(ignored) if first is not None and first < self._jobs else ignored
         table.sink_parquet(out, metadata=_kept(origin, about.max_cores, ignored))
         jobs, low, high = (
-            pl.scan_parquet(out).select(pl.len(), low=pl.col("submit_s").min(), high=pl.col("submit_s").max()).collect().row(0)
+            pl.scan_parquet(out)
+            .select(pl.len(), low=pl.col("submit_s").min(), high=pl.col("submit_s").max())
+            .collect()
+            .row(0)
         )
         records = self._records
         return Converted(jobs, high - low, origin, about.max_cores, records.cleaning, records.firsts, ignored)
@@ -157,7 +170,9 @@ class _Log:
         frame = pl.scan_parquet(table)
         there = frame.collect_schema().names()
         if "limited" in self._columns:  # where a table does not tell it, its jobs are
-            frame = frame.with_columns(limited=pl.col("limited").fill_null(True) if "limited" in there else pl.lit(True))
+            frame = frame.with_columns(
+                limited=pl.col("limited").fill_null(True) if "limited" in there else pl.lit(True)
+            )
         if shift:
             frame = frame.with_columns(pl.col(name) - shift for name in CLOCKED if name in there)
         return frame.select(list(column_types(self._columns - set(self._tally.said_nothing()))))

@@ -1,4 +1,5 @@
-"""Workloads made of other workloads: windows, days, filters, loads. Pure functions; each is a method of `Workload` as well."""
+"""Workloads made of other workloads: windows, days, filters, loads. Pure functions; each is a method of `Workload` as
+well."""
 
 from __future__ import annotations
 
@@ -40,15 +41,18 @@ def window(workload: Workload, start_s: float, length_s: float) -> Workload:
     _positive("the length of a window", length_s)
     submit = workload.jobs["submit_s"]
     first, last = (int(submit.search_sorted(at, side="left")) for at in (start_s, start_s + length_s))
-    part = workload.with_jobs(workload.jobs.slice(first, last - first), name=f"{workload.name}@{start_s:g}+{length_s:g}", cleaning={})
+    part = workload.with_jobs(
+        workload.jobs.slice(first, last - first), name=f"{workload.name}@{start_s:g}+{length_s:g}", cleaning={}
+    )
     return shift(part, start_s)
 
 
 def split_days(workload: Workload, day_s: float = 86400.0, origin_s: float | None = None) -> list[Workload]:
     """One workload a day that has jobs, each with its own midnight as time 0, named `NAME#k` (k = number of the day).
 
-    `day_s`: length of a day, s. `origin_s`: when day 0 begins on the workload's clock, s; by default at its time 0 (for a log with an
-    absolute `origin_s`, `-(workload.origin_s % 86400)` makes days begin at midnight UTC). Earlier jobs fall in days with negative numbers.
+    `day_s`: length of a day, s. `origin_s`: when day 0 begins on the workload's clock, s; by default at its time 0 (for
+    a log with an absolute `origin_s`, `-(workload.origin_s % 86400)` makes days begin at midnight UTC). Earlier jobs
+    fall in days with negative numbers.
     """
     _positive("the length of a day", day_s)
     begin = 0.0 if origin_s is None else origin_s
@@ -57,26 +61,32 @@ def split_days(workload: Workload, day_s: float = 86400.0, origin_s: float | Non
     days = []
     for first, last in itertools.pairwise(bounds):
         if last > first:
-            part = workload.with_jobs(workload.jobs.slice(first, last - first), name=f"{workload.name}#{day[first]}", cleaning={})
+            part = workload.with_jobs(
+                workload.jobs.slice(first, last - first), name=f"{workload.name}#{day[first]}", cleaning={}
+            )
             days.append(shift(part, begin + int(day[first]) * day_s))
     return days
 
 
 def filter_jobs(workload: Workload, *predicates: pl.Expr) -> Workload:
-    """The jobs for which all predicates hold (polars expressions over the columns of the table), e.g. `pl.col("user") == "7"`."""
+    """The jobs for which all predicates hold (polars expressions over the columns of the table), e.g. `pl.col("user")
+    == "7"`."""
     try:
         kept = workload.jobs.filter(*predicates)
     except pl.exceptions.PolarsError as error:
         reason = str(error).splitlines()[0]
-        raise EscalaError(f"workload {workload.name!r}: the filter failed ({reason}): columns are {workload.jobs.columns}") from error
+        raise EscalaError(
+            f"workload {workload.name!r}: the filter failed ({reason}): columns are {workload.jobs.columns}"
+        ) from error
     return _noted(workload, kept, "filtered out")
 
 
 def hash_names(workload: Workload, key: str | None = None) -> Workload:
-    """With names of persons, projects and programs (user, group, account, job_name, executable) replaced by hashes of theirs.
+    """With names of persons, projects and programs (user, group, account, job_name, executable) replaced by hashes of
+    theirs.
 
-    key: equal names become equal hashes under one key, and nobody can try names without it; None: a key that nobody knows. Queues,
-    partitions and QOS stay as they are.
+    key: equal names become equal hashes under one key, and nobody can try names without it; None: a key that nobody
+    knows. Queues, partitions and QOS stay as they are.
     """
     secret = secrets.token_bytes(32) if key is None else key.encode()
     columns = [name for name in PERSONAL if name in workload.jobs.columns]
@@ -105,8 +115,8 @@ def head(workload: Workload, n: int) -> Workload:
 
 
 def rescale_load(workload: Workload, factor: float) -> Workload:
-    """The offered load times `factor`: the times between submissions are divided by it (first submission fixed); jobs stay as they are,
-    begin times as far behind submissions."""
+    """The offered load times `factor`: the times between submissions are divided by it (first submission fixed); jobs
+    stay as they are, begin times as far behind submissions."""
     _positive("the load factor", factor)
     first = pl.col("submit_s").first()
     jobs = submitted(workload.jobs, first + (pl.col("submit_s") - first) / factor)
@@ -133,5 +143,7 @@ def share_of(after: str | float) -> float:
     except ValueError:
         share = math.nan
     if isinstance(after, bool) or not 0.0 < share < 1.0:
-        raise EscalaError(f"after={quoted(after)} (--after): give the share of the log's time that is its past, such as 60%")
+        raise EscalaError(
+            f"after={quoted(after)} (--after): give the share of the log's time that is its past, such as 60%"
+        )
     return share

@@ -1,7 +1,8 @@
 """Everything that Escala writes: whole or not at all, and never over what somebody else put there.
 
-A single file is written beside its target and renamed. A folder is written beside its target (`.NAME.partial`) and exchanged with it in
-one step. Who writes holds a lock; what a killed run left behind is found and settled by the next run of the same target.
+A single file is written beside its target and renamed. A folder is written beside its target (`.NAME.partial`) and
+exchanged with it in one step. Who writes holds a lock; what a killed run left behind is found and settled by the next
+run of the same target.
 """
 
 from escala.writing.files import output_file, remove, whole_file, write_json, write_whole

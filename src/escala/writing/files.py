@@ -1,4 +1,5 @@
-"""Single files: written beside the target, then renamed, so that the target is the old file or the new one, never a half."""
+"""Single files: written beside the target, then renamed, so that the target is the old file or the new one, never a
+half."""
 
 from __future__ import annotations
 
@@ -105,11 +106,13 @@ def _state(path: Path) -> tuple[int, ...] | None:
 
 @contextlib.contextmanager
 def output_file(target: Path, *, force: bool = False) -> Iterator[Path]:
-    """A file to write, which becomes `target` if the block ends well. The ending of the name is kept: writers choose the format by it.
+    """A file to write, which becomes `target` if the block ends well. The ending of the name is kept: writers choose
+    the format by it.
 
     Raises:
-        EscalaError: the file exists already (unless `force`), or the place cannot be written: on entering, before the work; at the end,
-            where something else has come to stand there meanwhile: what was written is then kept beside it.
+        EscalaError: the file exists already (unless `force`), or the place cannot be written: on entering, before the
+            work; at the end, where something else has come to stand there meanwhile: what was written is then kept
+            beside it.
     """
     place = real(target)
     if place.is_dir():

@@ -1,9 +1,9 @@
 """Output folders that appear whole or not at all.
 
-The work goes into `.NAME.partial/new` beside the target; the folder `.NAME.partial` is locked while the run lives. At the end `new` and
-the target exchange names in one step, and the old content goes, as far as Escala wrote it: all else is kept beside the target. Where the
-system has no such exchange, a journal says which of the two renames were done, and the next run of the same target ends what a killed one
-began.
+The work goes into `.NAME.partial/new` beside the target; the folder `.NAME.partial` is locked while the run lives. At
+the end `new` and the target exchange names in one step, and the old content goes, as far as Escala wrote it: all else
+is kept beside the target. Where the system has no such exchange, a journal says which of the two renames were done, and
+the next run of the same target ends what a killed one began.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ from escala.writing.places import check_not_read, check_replaceable, real, unwri
 from escala.writing.sealing import entries, foreign, sign, stray, written
 
 NEW, KEPT, ARRAYS, NOTE = settling.NEW, "kept", "arrays", "verb"
-WHAT = {NOTE: stat.S_ISREG, settling.JOURNAL: stat.S_ISREG, **dict.fromkeys((NEW, KEPT, ARRAYS, settling.OLD), stat.S_ISDIR)}
+WHAT = {
+    NOTE: stat.S_ISREG,
+    settling.JOURNAL: stat.S_ISREG,
+    **dict.fromkeys((NEW, KEPT, ARRAYS, settling.OLD), stat.S_ISDIR),
+}
 """What lies in the folder of a run, besides halves of pieces and of files, and folders of runs within it."""
 
 
@@ -31,15 +35,17 @@ def check_target(target: Path, verb: str, force: bool | None) -> None:
     """Refuse a target that may not be replaced.
 
     Raises:
-        EscalaError: it may not be written, or holds anything but an untouched output of the same verb (unless `force`; None: nobody can
-            ask for that).
+        EscalaError: it may not be written, or holds anything but an untouched output of the same verb (unless `force`;
+            None: nobody can ask for that).
     """
     if target.is_dir() and not os.access(target, os.W_OK | os.X_OK):
         raise EscalaError(f"{target}: is a folder that you may not write to; name another folder")
     if target.is_dir() and not force and any(target.iterdir()):
         reason = foreign(target, verb)
         if reason is not None:
-            raise EscalaError(f"{target}: {reason}; name another folder{'' if force is None else ', or replace it with --force'}")
+            raise EscalaError(
+                f"{target}: {reason}; name another folder{'' if force is None else ', or replace it with --force'}"
+            )
 
 
 def partial_of(target: Path) -> Path:
@@ -53,14 +59,17 @@ def work_of_another(target: Path) -> Path:
 
 
 @contextlib.contextmanager
-def output_folder(target: Path | None, verb: str, *, force: bool | None = False, keeps: bool = False) -> Iterator[Path | None]:
-    """A folder to write into, which becomes `target` if the block ends well; None stays None. verb: which verb writes it. keeps: the work
-    is done in pieces noted by `Kept`; those of an interrupted run are found in the folder again, and an interruption leaves them there.
+def output_folder(
+    target: Path | None, verb: str, *, force: bool | None = False, keeps: bool = False
+) -> Iterator[Path | None]:
+    """A folder to write into, which becomes `target` if the block ends well; None stays None. verb: which verb writes
+    it. keeps: the work is done in pieces noted by `Kept`; those of an interrupted run are found in the folder again,
+    and an interruption leaves them there.
 
     Raises:
-        EscalaError: it is a file; see `check_target` and `places.check_replaceable`; the place cannot be written; another run writes
-            there now: on entering, before the work. At the end, where the target was changed meanwhile: it stays, and the output is
-            kept beside it.
+        EscalaError: it is a file; see `check_target` and `places.check_replaceable`; the place cannot be written;
+            another run writes there now: on entering, before the work. At the end, where the target was changed
+            meanwhile: it stays, and the output is kept beside it.
     """
     if target is None:
         yield None
@@ -112,7 +121,8 @@ def saved_folder(target: Path, verb: str) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def claimed(folder: Path | None) -> Iterator[None]:
-    """A folder that is written to bit by bit, made and kept to this run; None stays None. Where nothing was written, it goes again.
+    """A folder that is written to bit by bit, made and kept to this run; None stays None. Where nothing was written, it
+    goes again.
 
     Raises:
         EscalaError: it cannot be made or written to, another run writes there now, or a link in it leads out of it.
@@ -130,18 +140,27 @@ def claimed(folder: Path | None) -> Iterator[None]:
             raise EscalaError(f"{folder}: is a folder that you may not write to; name another folder")
         stack.enter_context(locks.locked(place, folder))
         links = (name for name in entries(place) if (place / name).is_symlink())
-        if (odd := next((name for name in links if place not in Path(os.path.realpath(place / name)).parents), None)) is not None:
-            raise EscalaError(f"{folder / odd}: is a link out of the folder, which would be written through: put there what it leads to")
+        if (
+            odd := next((name for name in links if place not in Path(os.path.realpath(place / name)).parents), None)
+        ) is not None:
+            raise EscalaError(
+                f"{folder / odd}: is a link out of the folder, which would be written through: put there what it "
+                "leads to"
+            )
         left.grows(place, folder)
         yield
 
 
 @contextlib.contextmanager
 def _running(place: Path, told: Path) -> Iterator[Path]:
-    """The locked folder of this run. It goes at the end, but for pieces that were kept, and arrays whose tasks go on to keep some."""
+    """The locked folder of this run. It goes at the end, but for pieces that were kept, and arrays whose tasks go on to
+    keep some."""
     run = partial_of(place)
     if os.path.lexists(run) and (odd := stranger(run)) is not None:
-        raise EscalaError(f"{odd}: stands where the work for {told} goes, and no run of Escala made it; move it, or name another folder")
+        raise EscalaError(
+            f"{odd}: stands where the work for {told} goes, and no run of Escala made it; move it, or name another "
+            "folder"
+        )
     handle = None
     for _ in range(100):  # another run may end, and remove it, just now
         with contextlib.suppress(FileExistsError):
@@ -170,8 +189,9 @@ def clear(run: Path, place: Path) -> None:
 
 
 def stranger(run: Path) -> Path | None:
-    """What no run of Escala made: the folder itself, or something in it that would be written, read or removed as a run's own. None where
-    all is a run's, or the folder is empty. What stood at a target, on its way out, may hold anything: it is never followed."""
+    """What no run of Escala made: the folder itself, or something in it that would be written, read or removed as a
+    run's own. None where all is a run's, or the folder is empty. What stood at a target, on its way out, may hold
+    anything: it is never followed."""
     if not _is(run, stat.S_ISDIR):
         return run
     names = os.listdir(run)
@@ -185,7 +205,12 @@ def stranger(run: Path) -> Path | None:
         wanted = WHAT.get(name, stat.S_ISREG if name.startswith(ASIDE) else _plain if name.startswith(HALF) else None)
         if wanted is None or not _is(run / name, wanted):
             return run / name
-    deep = [KEPT, ARRAYS, *(name for name in names if name.startswith(HALF)), *([NEW] if settling.journal(run) is None else [])]
+    deep = [
+        KEPT,
+        ARRAYS,
+        *(name for name in names if name.startswith(HALF)),
+        *([NEW] if settling.journal(run) is None else []),
+    ]
     return next((run / name / odd for name in deep if (odd := stray(run / name)) is not None), None)
 
 
@@ -203,7 +228,8 @@ def _is(path: Path, wanted: Callable[[int], bool]) -> bool:
 
 
 def _empty(folder: Path, but: set[str]) -> None:
-    """Remove all but these. Finished pieces first lose the name by which they are found: none that is half removed is taken for whole."""
+    """Remove all but these. Finished pieces first lose the name by which they are found: none that is half removed is
+    taken for whole."""
     if KEPT not in but and (folder / KEPT).is_dir():
         out_of_sight(folder / KEPT, folder)
     for entry in list(folder.iterdir()):

@@ -25,8 +25,9 @@ SEEN_S = 90.0
 
 
 class Kept:
-    """The pieces in the work folder of an `output_folder(..., keeps=True)`. A piece is a file or folder of some name, made for a request
-    (all that it depends on, as JSON keeps it). shared: the folder is another process's, and nothing in it is forgotten."""
+    """The pieces in the work folder of an `output_folder(..., keeps=True)`. A piece is a file or folder of some name,
+    made for a request (all that it depends on, as JSON keeps it). shared: the folder is another process's, and nothing
+    in it is forgotten."""
 
     def __init__(self, work: Path, shared: bool = False) -> None:
         self._work, self._notes, self._shared = work, work.parent / "kept", shared
@@ -56,7 +57,8 @@ class Kept:
         _wait(self._notes / _key(name, request))
 
     def keep(self, name: str, request: Any, make: Callable[[Path], object]) -> Path:
-        """Let `make` write the piece at the path that it is given, and note that it is whole. Its place in the output folder."""
+        """Let `make` write the piece at the path that it is given, and note that it is whole. Its place in the output
+        folder."""
         half = self._work.parent / f"{HALF}{os.getpid()}-{_key(name, request)[:16]}"
         make(half)
         piece = self._work / name
@@ -66,10 +68,11 @@ class Kept:
 
 
 class Pieces:
-    """Pieces of the run of one request, beside the work folder of an `output_folder(..., keeps=True)`; those of another request go.
+    """Pieces of the run of one request, beside the work folder of an `output_folder(..., keeps=True)`; those of another
+    request go.
 
-    work: the folder; without one nothing is kept. request: all that the run depends on, as JSON keeps it. shared: the folder is another
-    process's, and nothing in it is forgotten. name: of a piece.
+    work: the folder; without one nothing is kept. request: all that the run depends on, as JSON keeps it. shared: the
+    folder is another process's, and nothing in it is forgotten. name: of a piece.
     """
 
     def __init__(self, work: Path | None, request: Any, shared: bool = False) -> None:
@@ -81,7 +84,9 @@ class Pieces:
         if work is not None and not shared:
             for old in (*(work.parent / "kept").glob("*"), *work.iterdir()):
                 if old != self._folder:
-                    shutil.rmtree(out_of_sight(old, work.parent)) if old.is_dir() and not old.is_symlink() else old.unlink()
+                    shutil.rmtree(
+                        out_of_sight(old, work.parent)
+                    ) if old.is_dir() and not old.is_symlink() else old.unlink()
 
     def has(self, name: str) -> bool:
         """Was this piece finished, now or before?"""
@@ -99,10 +104,15 @@ class Pieces:
     def value(self, name: str, make: Callable[[], T]) -> T:
         """What `make` gives, here or before an interruption; JSON must keep it as it is."""
         return self.file(
-            name, make, lambda path, value: write_whole(path, json.dumps(value)), lambda path: json.loads(path.read_text(encoding="utf-8"))
+            name,
+            make,
+            lambda path, value: write_whole(path, json.dumps(value)),
+            lambda path: json.loads(path.read_text(encoding="utf-8")),
         )
 
-    def file(self, name: str, make: Callable[[], T], write: Callable[[Path, T], object], read: Callable[[Path], T]) -> T:
+    def file(
+        self, name: str, make: Callable[[], T], write: Callable[[Path, T], object], read: Callable[[Path], T]
+    ) -> T:
         """The same of what `write` puts into a file or folder, and `read` reads."""
         if self._folder is None or self._run is None:
             return make()
@@ -121,13 +131,14 @@ class Pieces:
         return made
 
     def growing(self, name: str) -> Path | None:
-        """The folder of a piece that is written bit by bit, by something that goes on with it by itself; None where nothing is kept."""
+        """The folder of a piece that is written bit by bit, by something that goes on with it by itself; None where
+        nothing is kept."""
         return None if self._folder is None else self._folder / name
 
 
 def out_of_sight(folder: Path, run: Path) -> Path:
-    """Name a folder as one that is half written, before it is removed: a run that is killed meanwhile leaves no half of it behind as
-    whole. Its new place."""
+    """Name a folder as one that is half written, before it is removed: a run that is killed meanwhile leaves no half of
+    it behind as whole. Its new place."""
     aside = run / f"{HALF}{os.getpid()}-{folder.name}"
     shutil.rmtree(aside, ignore_errors=True)
     os.rename(folder, aside)
@@ -148,7 +159,9 @@ def _wait(path: Path) -> None:
     end = time.monotonic() + SEEN_S
     while not path.exists():
         if time.monotonic() > end:
-            raise EscalaError(f"{path}: a task has kept a piece there, and it is not seen here: name an --out that every node sees")
+            raise EscalaError(
+                f"{path}: a task has kept a piece there, and it is not seen here: name an --out that every node sees"
+            )
         time.sleep(0.1)
 
 

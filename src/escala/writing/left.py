@@ -1,7 +1,8 @@
-"""What a process that is stopped leaves behind, in words: asked of the file system at the end, for a signal may come between any two steps.
+"""What a process that is stopped leaves behind, in words: asked of the file system at the end, for a signal may come
+between any two steps.
 
-`watch` begins to note what is on its way: outputs that are about to take their place, work folders that keep finished pieces, folders that
-grow. Without it nothing is noted.
+`watch` begins to note what is on its way: outputs that are about to take their place, work folders that keep finished
+pieces, folders that grow. Without it nothing is noted.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def watch() -> None:
 
 
 def arrives(finished: Path, place: Path, told: Path) -> None:
-    """A finished file or folder is about to be moved to its place. told: its name for the user. Parts of an output count with it."""
+    """A finished file or folder is about to be moved to its place. told: its name for the user. Parts of an output
+    count with it."""
     inside = any(one.name.startswith(".") and one.name.endswith(PARTIAL) for one in place.parents)
     if _noted is not None and not inside and (found := _identity(finished)) is not None:
         _noted.whole[place] = told, found
@@ -56,7 +58,9 @@ def grows(folder: Path, told: Path) -> None:
 
 def whole() -> str | None:
     """Which outputs stand in their places; None where none does."""
-    found = [] if _noted is None else [told for place, (told, known) in _noted.whole.items() if _identity(place) == known]
+    found = (
+        [] if _noted is None else [told for place, (told, known) in _noted.whole.items() if _identity(place) == known]
+    )
     return f"{', '.join(map(str, found))}: written before that, and whole" if found else None
 
 

@@ -19,8 +19,8 @@ REAL = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def take(path: Path) -> int | None:
-    """Open a file or folder and lock it. The descriptor, to be closed by `os.close`; None where another process holds the lock, or the
-    path stands for something else by now. File systems without locks keep nobody out."""
+    """Open a file or folder and lock it. The descriptor, to be closed by `os.close`; None where another process holds
+    the lock, or the path stands for something else by now. File systems without locks keep nobody out."""
     try:
         handle = os.open(path, os.O_RDONLY | REAL)
     except FileNotFoundError:

@@ -23,8 +23,8 @@ def real(path: Path | str) -> Path:
 
 
 def check_replaceable(target: Path) -> None:
-    """EscalaError for folders that no output may ever replace: the root and what lies right in it, the home, the current folder, Python
-    and Escala themselves, what these lie in, mount points, repositories."""
+    """EscalaError for folders that no output may ever replace: the root and what lies right in it, the home, the
+    current folder, Python and Escala themselves, what these lie in, mount points, repositories."""
     if not target.exists():
         return
     precious = {
@@ -38,11 +38,18 @@ def check_replaceable(target: Path) -> None:
             raise EscalaError(f"{target}: is {what}, which is never replaced: name a folder in it")
         if target in place.parents:
             raise EscalaError(f"{target}: holds {what}, and is never replaced: name a folder in it")
-    if target.parent == target.parent.parent and target.is_dir() and any(target.iterdir()) and not (target / MARK).is_file():
+    if (
+        target.parent == target.parent.parent
+        and target.is_dir()
+        and any(target.iterdir())
+        and not (target / MARK).is_file()
+    ):
         raise EscalaError(f"{target}: lies right below {target.parent}, and is never replaced: name a folder in it")
     for mark in (".git", ".hg", ".svn"):
         if os.path.lexists(target / mark):
-            raise EscalaError(f"{target}: is a repository (it has {mark}), which is never replaced: name a folder in it")
+            raise EscalaError(
+                f"{target}: is a repository (it has {mark}), which is never replaced: name a folder in it"
+            )
     if os.path.ismount(target):
         raise EscalaError(f"{target}: is a mount point, which cannot be replaced: name a folder in it")
 
@@ -52,11 +59,14 @@ def check_not_read(target: Path) -> None:
     for name in READ:
         path = Path(os.path.realpath(name))
         if target in path.parents and path.exists():
-            raise EscalaError(f"{target}: holds {path.name}, which this run reads, so it stays as it is: name another folder")
+            raise EscalaError(
+                f"{target}: holds {path.name}, which this run reads, so it stays as it is: name another folder"
+            )
 
 
 def check_not_input(target: Path) -> None:
-    """EscalaError where a file to be written is one that was read: nobody asks for a log, or a part of a saved run, to be lost."""
+    """EscalaError where a file to be written is one that was read: nobody asks for a log, or a part of a saved run, to
+    be lost."""
     if target.exists() and any(os.path.realpath(name) == str(target) for name in READ):
         raise EscalaError(f"{target}: is a file that this run reads, so it stays as it is: name another file")
 

@@ -1,4 +1,5 @@
-"""How Escala knows its own output from what a user changed, added or put in its place: by a hash of each file, never by names."""
+"""How Escala knows its own output from what a user changed, added or put in its place: by a hash of each file, never by
+names."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def entries(folder: Path) -> list[str]:
 
 
 def stray(folder: Path) -> str | None:
-    """Something below a folder that leads out of it, or is no file: a link, a second name of a file, a pipe; None where nothing is."""
+    """Something below a folder that leads out of it, or is no file: a link, a second name of a file, a pipe; None where
+    nothing is."""
     for name in entries(folder):
         with contextlib.suppress(FileNotFoundError):
             found = os.lstat(folder / name)
@@ -51,7 +53,8 @@ def _digest_of_manifest(manifest: dict[str, Any]) -> str:
 
 
 def sign(work: Path, verb: str) -> None:
-    """Note in the manifest who wrote what: verb, and the hash of each file (of the manifest, of all but these hashes)."""
+    """Note in the manifest who wrote what: verb, and the hash of each file (of the manifest, of all but these
+    hashes)."""
     path = work / MARK
     manifest = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     signed = sealed(manifest, verb, {name: digest(work / name) for name in entries(work) if name != MARK})
@@ -102,7 +105,9 @@ def written(folder: Path) -> set[str]:
         manifest = None
     known = manifest.get("files") if isinstance(manifest, dict) and _ours(manifest) else None
     files: dict[str, Any] = known if isinstance(known, dict) else {}
-    found = {name for name in entries(folder) if name != MARK and name in files and digest(folder / name) == files[name]}
+    found = {
+        name for name in entries(folder) if name != MARK and name in files and digest(folder / name) == files[name]
+    }
     found |= {PAGE} if own_page(folder / PAGE) else set()
     return found | ({MARK} if files and files.get(MARK) == _digest_of_manifest(manifest) else set())
 
@@ -125,4 +130,6 @@ def own_page(path: Path) -> bool:
         return False
     text = path.read_bytes()
     seal = _SEAL.search(text[-200:])
-    return seal is not None and hashlib.sha256(text[: len(text) - len(seal.group())]).hexdigest() == seal.group(1).decode()
+    return (
+        seal is not None and hashlib.sha256(text[: len(text) - len(seal.group())]).hexdigest() == seal.group(1).decode()
+    )

@@ -1,7 +1,7 @@
 """Putting a finished folder in the place of an old one, and ending what a killed run began.
 
-Nothing is deleted but what Escala wrote, as it was known before the work began: files that have the same inode, size and times as then.
-All else is kept beside the target, and told.
+Nothing is deleted but what Escala wrote, as it was known before the work began: files that have the same inode, size
+and times as then. All else is kept beside the target, and told.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def strange(folder: Path, known: Listing) -> str | None:
 
 
 def put(run: Path, work: Path, place: Path, before: Listing | None, goes: Listing) -> None:
-    """The finished folder `work` takes the place. before: what stood there when the work began; goes: what of it may be deleted.
+    """The finished folder `work` takes the place. before: what stood there when the work began; goes: what of it may be
+    deleted.
 
     Raises:
         EscalaError: something else stands there now; it stays, and the output is beside it.
@@ -118,7 +119,8 @@ def _discard(old: Path, known: Listing, place: Path) -> None:
 
 
 def journal(run: Path) -> dict[str, Any] | None:
-    """What a killed run noted before it began to exchange folders; None where it had not, or the note is no such one."""
+    """What a killed run noted before it began to exchange folders; None where it had not, or the note is no such
+    one."""
     try:
         found = json.loads((run / JOURNAL).read_text(encoding="utf-8"))
         return {"new": list(found["new"]), "known": dict(found["known"])}
@@ -127,7 +129,8 @@ def journal(run: Path) -> dict[str, Any] | None:
 
 
 def settle(run: Path, place: Path) -> None:
-    """End what a killed run began: the old folder or the new one stands at `place`, and nothing that was not known goes."""
+    """End what a killed run began: the old folder or the new one stands at `place`, and nothing that was not known
+    goes."""
     noted = journal(run)
     if noted is None:
         return

@@ -1,6 +1,8 @@
-"""A Slurm that is none: it answers the clients' commands as text, in the words of 22.05, on a clock of its own. Jobs take whole nodes.
+"""A Slurm that is none: it answers the clients' commands as text, in the words of 22.05, on a clock of its own. Jobs
+take whole nodes.
 
-It starts jobs by priority, wakes nodes on its own for those that could run, and leaves nodes in reservations alone, as the real one does.
+It starts jobs by priority, wakes nodes on its own for those that could run, and leaves nodes in reservations alone, as
+the real one does.
 """
 
 from __future__ import annotations
@@ -109,11 +111,19 @@ class FakeSlurm:
 
     def _start(self) -> None:
         kept = self.reserved()
-        free = [node for node in self.nodes.values() if node.state == "IDLE" and node.power != "POWERING_DOWN" and node.name not in kept]
+        free = [
+            node
+            for node in self.nodes.values()
+            if node.state == "IDLE" and node.power != "POWERING_DOWN" and node.name not in kept
+        ]
         free.sort(key=lambda node: node.power != "")
         waiting = [job for job in self.jobs if job.state == "PENDING" and job.priority > 0 and job.eligible <= self.now]
         for job in sorted(waiting, key=lambda job: (-job.priority, job.number)):
-            fit = [node for node in free if job.partition in node.partition.split(",") and node.name in (job.only or self.nodes)]
+            fit = [
+                node
+                for node in free
+                if job.partition in node.partition.split(",") and node.name in (job.only or self.nodes)
+            ]
             if len(fit) >= job.nodes:
                 taken = fit[: job.nodes]
                 free = [node for node in free if node not in taken]
@@ -146,7 +156,13 @@ class FakeSlurm:
 
     def _queue(self) -> Iterator[str]:
         for job in self.jobs:
-            reason = "Priority" if job.priority and job.eligible <= self.now else "BeginTime" if job.priority else "JobHeldUser"
+            reason = (
+                "Priority"
+                if job.priority and job.eligible <= self.now
+                else "BeginTime"
+                if job.priority
+                else "JobHeldUser"
+            )
             limit = f"{job.limit // 86400}-{job.limit // 3600 % 24:02}:{job.limit // 60 % 60:02}:{job.limit % 60:02}"
             times = f"{job.submit}|{job.start or 'N/A'}|{job.end or 'N/A'}"
             size = f"{job.nodes}|{4 * job.nodes}|{job.priority}|{job.nice}|NO"
@@ -154,23 +170,38 @@ class FakeSlurm:
             yield f"{job.number}|{job.state}|{times}|{limit}|{size}|{end}\n"
 
     def _node(self, node: FakeNode) -> str:
-        flags = [node.state, *filter(None, [node.power, node.flags]), *(["RESERVED"] if node.name in self.reserved() else [])]
+        flags = [
+            node.state,
+            *filter(None, [node.power, node.flags]),
+            *(["RESERVED"] if node.name in self.reserved() else []),
+        ]
         busy = node.cpus if node.state == "ALLOCATED" else 0
-        head = f"NodeName={node.name} Arch=x86_64 CPUAlloc={busy} CPUEfctv={node.cpus} CPUTot={node.cpus} OS=Linux 6.1 #1 SMP"
+        head = (
+            f"NodeName={node.name} Arch=x86_64 CPUAlloc={busy} CPUEfctv={node.cpus} CPUTot={node.cpus} OS=Linux "
+            "6.1 #1 SMP"
+        )
         since = "Unknown" if node.power else node.busy
-        return f"{head} State={'+'.join(flags)} ThreadsPerCore=1 Partitions={node.partition}  LastBusyTime={since} CfgTRES=cpu=4\n"
+        return (
+            f"{head} State={'+'.join(flags)} ThreadsPerCore=1 Partitions={node.partition}  LastBusyTime={since} "
+            "CfgTRES=cpu=4\n"
+        )
 
     def _reservation(self, name: str) -> str:
         hosts, start, end = self.reservations[name]
         users = self.users.get(name, "(null)")
-        return f"ReservationName={name} StartTime={start} EndTime={end} Nodes={','.join(hosts)} Users={users} Groups=(null)\n"
+        return (
+            f"ReservationName={name} StartTime={start} EndTime={end} Nodes={','.join(hosts)} Users={users} "
+            "Groups=(null)\n"
+        )
 
     def _change(self, verb: str, told: dict[str, str]) -> str:
         if verb == "create":
             name = told["reservationname"]
             if name in self.reservations:
                 raise Failed("Error creating the reservation: Duplicate reservation name")
-            start, end = (int(told.get(word, "now+0").replace("now", "0").split("+")[-1]) for word in ("starttime", "endtime"))
+            start, end = (
+                int(told.get(word, "now+0").replace("now", "0").split("+")[-1]) for word in ("starttime", "endtime")
+            )
             self.reservations[name] = (told["nodes"].split(","), self.now + start, self.now + end)
             self.users[name] = told["user"]
         elif verb == "delete":
@@ -178,7 +209,11 @@ class FakeSlurm:
                 raise Failed("no such reservation")
         elif "reservationname" in told:
             hosts, start, _ = self.reservations[told["reservationname"]]
-            self.reservations[told["reservationname"]] = (hosts, start, self.now + int(told["endtime"].removeprefix("now+")))
+            self.reservations[told["reservationname"]] = (
+                hosts,
+                start,
+                self.now + int(told["endtime"].removeprefix("now+")),
+            )
         elif "nodename" in told:
             self._power(self.nodes[told["nodename"]], told["state"])
         elif "jobid" in told:

@@ -1,6 +1,8 @@
-"""A real Slurm for a test: emulated nodes on this machine, started and ended by the script of the examples; what acts on it, and dies.
+"""A real Slurm for a test: emulated nodes on this machine, started and ended by the script of the examples; what acts
+on it, and dies.
 
-ESCALA_SLURM=need in the environment: a Slurm that is missing, or does not start, fails the tests in place of skipping them.
+ESCALA_SLURM=need in the environment: a Slurm that is missing, or does not start, fails the tests in place of skipping
+them.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ class Lab:
         self.environment = os.environ | {"SLURM_CONF": str(folder / "slurm.conf"), "SLURM_TIME_FORMAT": "%s"}
 
     def run(self, *command: str) -> str:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=self.environment, cwd=self.folder, check=True)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=LIMIT_S, env=self.environment, cwd=self.folder, check=True
+        )
         return done.stdout
 
     def submit(self, *options: str, seconds: float = 5) -> str:
@@ -51,12 +55,18 @@ class Lab:
     def state(self) -> str:
         """All that the controller keeps of jobs, nodes, reservations and partitions, without what changes by itself."""
         kinds = ("jobs", "nodes", "reservations", "partitions")
-        return "".join(re.sub(MOVING, "", self.run("scontrol", "--oneliner", "--details", "show", kind)) for kind in kinds)
+        return "".join(
+            re.sub(MOVING, "", self.run("scontrol", "--oneliner", "--details", "show", kind)) for kind in kinds
+        )
 
     def jobs(self) -> dict[str, tuple[str, int]]:
         """Job -> state and start, those that have ended included."""
         lines = self.run("squeue", "-h", "-a", "-t", "all", "-o", "%i|%T|%S").splitlines()
-        return {number: (state, int(start)) for number, state, start in (line.split("|") for line in lines) if start.isdigit()}
+        return {
+            number: (state, int(start))
+            for number, state, start in (line.split("|") for line in lines)
+            if start.isdigit()
+        }
 
     def began(self, job: str) -> bool:
         return self.jobs().get(job, ("",))[0] in ("RUNNING", "COMPLETING", "COMPLETED")
@@ -104,8 +114,8 @@ def until(what: Callable[[], object], limit_s: float) -> bool:
 
 
 class Acting:
-    """`escala beside slurm` as processes of their own, one at a time, that can be killed within a command. folder: its own. given: the
-    commands that Slurm has carried out."""
+    """`escala beside slurm` as processes of their own, one at a time, that can be killed within a command. folder: its
+    own. given: the commands that Slurm has carried out."""
 
     def __init__(self, real: Lab, folder: Path, home: Path, *options: str) -> None:
         self.real, self.folder = real, folder / "beside"
@@ -117,8 +127,23 @@ class Acting:
         script.write_text(SCONTROL.format(given=self._given, when=self._when, scontrol=scontrol))
         script.chmod(0o755)
         path = f"{self._clients}:{os.environ['PATH']}"
-        self._environment = os.environ | {"SLURM_CONF": real.environment["SLURM_CONF"], "PATH": path, "XDG_STATE_HOME": str(home)}
-        self._words = [sys.executable, "-m", "escala", "beside", "slurm", "--power", WATTS, "--folder", str(self.folder), "--i-am-root"]
+        self._environment = os.environ | {
+            "SLURM_CONF": real.environment["SLURM_CONF"],
+            "PATH": path,
+            "XDG_STATE_HOME": str(home),
+        }
+        self._words = [
+            sys.executable,
+            "-m",
+            "escala",
+            "beside",
+            "slurm",
+            "--power",
+            WATTS,
+            "--folder",
+            str(self.folder),
+            "--i-am-root",
+        ]
         self._words += ["--period", "1", *options]
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -185,13 +210,23 @@ fi
 
 
 @contextmanager
-def lab(folder: Path, nodes: int = 8, cpus: int = 1, extra: str = "", partitions: str = "", resume_s: int = 20) -> Iterator[Lab]:
-    """Up, and down at the end. extra, partitions: more lines of slurm.conf. resume_s: how long Slurm waits for a node that boots. Without
-    Slurm the test is skipped, with the reason."""
+def lab(
+    folder: Path, nodes: int = 8, cpus: int = 1, extra: str = "", partitions: str = "", resume_s: int = 20
+) -> Iterator[Lab]:
+    """Up, and down at the end. extra, partitions: more lines of slurm.conf. resume_s: how long Slurm waits for a node
+    that boots. Without Slurm the test is skipped, with the reason."""
     missing = [program for program in PROGRAMS if shutil.which(program, path=PATH) is None]
     if missing:
-        _without(f"no Slurm here: {missing[0]} is missing (Debian: slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins)")
-    environment = os.environ | {"LAB_PORT": str(_ports(nodes + 1)), "LAB_BOOT_S": "1", "LAB_EXTRA": extra, "LAB_PARTITIONS": partitions}
+        _without(
+            f"no Slurm here: {missing[0]} is missing (Debian: slurmctld slurmd slurm-client munge "
+            "slurm-wlm-basic-plugins)"
+        )
+    environment = os.environ | {
+        "LAB_PORT": str(_ports(nodes + 1)),
+        "LAB_BOOT_S": "1",
+        "LAB_EXTRA": extra,
+        "LAB_PARTITIONS": partitions,
+    }
     environment["LAB_RESUME_S"] = str(resume_s)
     command = [str(SCRIPT), "up", str(folder), str(nodes), str(cpus)]
     try:

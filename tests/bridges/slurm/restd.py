@@ -1,4 +1,5 @@
-"""A slurmrestd that is none: it answers one version of the interface with what was recorded, at a unix socket, or with faults."""
+"""A slurmrestd that is none: it answers one version of the interface with what was recorded, at a unix socket, or with
+faults."""
 
 from __future__ import annotations
 
@@ -16,12 +17,25 @@ Answer = Callable[[str], tuple[int, bytes] | None]
 
 
 def recorded(slurm: str) -> dict[str, bytes]:
-    """What a version of Slurm said. Of 24.11, its clients' JSON, which has the same form, and reservations put in that form here."""
+    """What a version of Slurm said. Of 24.11, its clients' JSON, which has the same form, and reservations put in that
+    form here."""
     if slurm == "22.05":
-        return {what: (RECORDED / f"rest-{what}-22.05.json").read_bytes() for what in ("ping", "jobs", "nodes", "reservations")}
-    found = {"jobs": (RECORDED / "squeue-24.11.json").read_bytes(), "nodes": (RECORDED / "nodes-24.11.json").read_bytes()}
+        return {
+            what: (RECORDED / f"rest-{what}-22.05.json").read_bytes()
+            for what in ("ping", "jobs", "nodes", "reservations")
+        }
+    found = {
+        "jobs": (RECORDED / "squeue-24.11.json").read_bytes(),
+        "nodes": (RECORDED / "nodes-24.11.json").read_bytes(),
+    }
     release = {"version": {"major": "24", "micro": "5", "minor": "11"}, "release": "24.11.5"}
-    kept = [{"name": "maint", "node_list": "n8", **{key: _number(k) for k, key in enumerate(("start_time", "end_time"), 1_800_000_000)}}]
+    kept = [
+        {
+            "name": "maint",
+            "node_list": "n8",
+            **{key: _number(k) for k, key in enumerate(("start_time", "end_time"), 1_800_000_000)},
+        }
+    ]
     found["ping"] = json.dumps({"meta": {"slurm": release}, "errors": []}).encode()
     return found | {"reservations": json.dumps({"reservations": kept, "errors": []}).encode()}
 

@@ -22,16 +22,24 @@ PERIOD = 10
 def thirty_jobs() -> list[FakeJob]:
     """Thirty jobs, of which some wait."""
     sizes = itertools.cycle((2, 5, 1, 3, 8, 1))
-    return [FakeJob(k + 1, EPOCH + 17 * k + 3, next(sizes), 20 + 13 * k % 50, user=("ann", "bob")[k % 2]) for k in range(30)]
+    return [
+        FakeJob(k + 1, EPOCH + 17 * k + 3, next(sizes), 20 + 13 * k % 50, user=("ann", "bob")[k % 2]) for k in range(30)
+    ]
 
 
-def beside_of(slurm: Any, folder: Path, shutdown: str = "timeout:30", scheduler: str = "easy", looks_at: Any = None) -> Beside:
+def beside_of(
+    slurm: Any, folder: Path, shutdown: str = "timeout:30", scheduler: str = "easy", looks_at: Any = None
+) -> Beside:
     reader = looks_at or Reader(slurm, clock=slurm.clock)
     first = looks_at.first if looks_at else reader.read()
     at = layout(first, "batch", WATTS)
     folder.mkdir(exist_ok=True)
     beside = Beside(
-        reader, Desk(at.platform, scheduler, shutdown), at, folder, Setting("shadow", PERIOD, {"slurm": "22.05", "cluster": "lab"})
+        reader,
+        Desk(at.platform, scheduler, shutdown),
+        at,
+        folder,
+        Setting("shadow", PERIOD, {"slurm": "22.05", "cluster": "lab"}),
     )
     beside.begin(first.now_s)
     return beside
@@ -55,7 +63,11 @@ def run_beside(folder: Path, cycles: int, restart_every: int = 0, **more: Any) -
 def looks_of(folder: Path) -> list[dict[str, Any]]:
     """The looks, without what differs from run to run."""
     left = ("read_ms", "decide_ms", "seen")
-    return [{k: v for k, v in one.items() if k not in left} for one in records(folder / JOURNAL) if one["kind"] == journals.LOOK]
+    return [
+        {k: v for k, v in one.items() if k not in left}
+        for one in records(folder / JOURNAL)
+        if one["kind"] == journals.LOOK
+    ]
 
 
 def total_of(told: list[dict[str, Any]], name: str) -> float:

@@ -29,7 +29,10 @@ def test_order_mode_makes_slurm_start_jobs_as_the_policy_wants(tmp_path: Path) -
     before = {job.number: job.priority for job in slurm.jobs if job.number > 1}
     world.go(2)
     given = list(slurm.commands)
-    assert all(command[:2] == ("scontrol", "update") and command[2].startswith("jobid=") for command in given) and len(given) <= 8
+    assert (
+        all(command[:2] == ("scontrol", "update") and command[2].startswith("jobid=") for command in given)
+        and len(given) <= 8
+    )
     after = {job.number: job.priority for job in slurm.jobs if job.number > 1}
     assert set(after.values()) <= set(before.values()), "no job has a priority that none had"
     world.go(60)
@@ -50,7 +53,11 @@ def test_a_long_queue_starts_in_the_order_of_the_policy_too(tmp_path: Path) -> N
     started: dict[int, int] = {}  # the limit of a job, in the order in which they started
     for _ in range(150):
         world.go(1)
-        started |= {job.number: job.limit // 60 for job in slurm.jobs if job.start and job.number > 1 and job.number not in started}
+        started |= {
+            job.number: job.limit // 60
+            for job in slurm.jobs
+            if job.start and job.number > 1 and job.number not in started
+        }
     assert list(started.values()) == list(range(1, 91))
     assert {job.priority for job in slurm.jobs} <= before
 
@@ -64,7 +71,9 @@ def test_parts_of_a_whole_and_jobs_of_several_partitions_keep_their_place() -> N
     jobs["2+0"] = seen.jobs[first]._replace(job_id="2+0")
     jobs[third] = jobs[third]._replace(partition="batch,night")
     wish = [third, second, "2+0"]
-    assert nices(replace(seen, jobs=jobs), at, wish, 1e9) == ([], []), "the second alone may be moved, and stands first of those"
+    assert nices(replace(seen, jobs=jobs), at, wish, 1e9) == ([], []), (
+        "the second alone may be moved, and stands first of those"
+    )
     assert [one.name for one in nices(seen, at, [third, second], 1e9)[0]] == [third, first], "the first makes room"
 
 
@@ -79,11 +88,17 @@ def test_status_and_explain_tell_of_nices_promises_and_refusals(tmp_path: Path) 
     job = next(job for job in slurm.jobs if str(job.number) == given[0])
     told = "\n".join(explain(tmp_path / JOURNAL, given[0]))
     assert f"its nice was set from 0 to {job.nice} at 2027-01-15 08:00:0" in told
-    assert re.search(r"its start was expected, as of 2027-01-15 08:00:03 UTC: by the policy 2027-01-15 08:\d\d:\d\d UTC \(in \d+ s\)", told)
+    assert re.search(
+        r"its start was expected, as of 2027-01-15 08:00:03 UTC: by the policy 2027-01-15 08:\d\d:\d\d UTC \(in \d+ "
+        r"s\)",
+        told,
+    )
     assert not re.search(r"\d{9}", told), "times are dates"
     other = found["refused"][0].split()[1].rstrip(":")
     told = "\n".join(explain(tmp_path / JOURNAL, other))
-    assert re.search(r"a guard refused a change of its nice \(rate\) in \d of the looks of its wait, the last at 2027", told), told
+    assert re.search(
+        r"a guard refused a change of its nice \(rate\) in \d of the looks of its wait, the last at 2027", told
+    ), told
     world.go(80)
     assert status(tmp_path / JOURNAL)["changed_jobs"] == []
     assert "Slurm started it at 2027-01-15" in "\n".join(explain(tmp_path / JOURNAL, given[0]))
@@ -91,11 +106,19 @@ def test_status_and_explain_tell_of_nices_promises_and_refusals(tmp_path: Path) 
 
 def test_status_and_explain_tell_of_switches_leases_and_refusals(tmp_path: Path) -> None:
     slurm = FakeSlurm(8)
-    world = World(slurm, tmp_path, "power", Limits(**{**vars(FAST), "spare": 1, "boot_s": 600, "switches": 8}), shutdown="hold:0.25")
+    world = World(
+        slurm,
+        tmp_path,
+        "power",
+        Limits(**{**vars(FAST), "spare": 1, "boot_s": 600, "switches": 8}),
+        shutdown="hold:0.25",
+    )
     world.go(1)
     found = status(tmp_path / JOURNAL)
     assert found["refused"] == ["off n8: spare"] and found["would_switch_off"] == []
-    assert [line for line in found["done"] if "n8" in line] == [] and "scontrol update nodename=n1 state=power_down" in found["done"]
+    assert [
+        line for line in found["done"] if "n8" in line
+    ] == [] and "scontrol update nodename=n1 state=power_down" in found["done"]
     world.go(3)
     slurm.coming = [FakeJob(1, slurm.now + 2, 4, 30, limit=60)]
     world.go(3)
@@ -104,7 +127,9 @@ def test_status_and_explain_tell_of_switches_leases_and_refusals(tmp_path: Path)
     world.go(5)
     told = "\n".join(explain(tmp_path / JOURNAL, "1"))
     assert "while it waited, leases kept 7 nodes off; the last ones seen: n1, n2" in told
-    assert re.search(r"a guard refused switching n\d on \(rate\) in \d of the looks of its wait, the last at 2027", told), told
+    assert re.search(
+        r"a guard refused switching n\d on \(rate\) in \d of the looks of its wait, the last at 2027", told
+    ), told
     world.go(25)
     assert "had leases before it started" in "\n".join(explain(tmp_path / JOURNAL, "1"))
 
@@ -131,7 +156,9 @@ def test_power_mode_switches_nodes_off_under_leases_and_wakes_them_for_jobs(tmp_
     assert job.state in ("RUNNING", "COMPLETED") and job.start is not None
     assert not any(host in _leased(slurm) for host in job.hosts) or job.state == "COMPLETED"
     world.go(15)
-    assert {node.power for node in slurm.nodes.values()} == {"POWERED_DOWN"} and len(slurm.reservations) == 8, "off again"
+    assert {node.power for node in slurm.nodes.values()} == {"POWERED_DOWN"} and len(slurm.reservations) == 8, (
+        "off again"
+    )
 
 
 def test_killed_it_leaves_nothing_and_begun_again_it_takes_over(tmp_path: Path) -> None:
@@ -162,8 +189,13 @@ def test_nodes_that_do_not_boot_are_set_aside_and_tried_rarely(tmp_path: Path) -
     slurm.coming = [FakeJob(1, slurm.now + 1, 2, 30), FakeJob(2, slurm.now + 1, 2, 30, priority=900)]
     world.go((BOOT_TIMEOUT_S + 400) // PERIOD)
     woken = [command[2] for command in slurm.commands if "state=power_up" in command]
-    assert woken.count("nodename=n1") == woken.count("nodename=n2") == 1 and set(world.guard.memory.boots) == {"n1", "n2"}
-    assert all(job.state in ("RUNNING", "COMPLETED") for job in slurm.jobs if job.number in (1, 2)), "other nodes were woken"
+    assert woken.count("nodename=n1") == woken.count("nodename=n2") == 1 and set(world.guard.memory.boots) == {
+        "n1",
+        "n2",
+    }
+    assert all(job.state in ("RUNNING", "COMPLETED") for job in slurm.jobs if job.number in (1, 2)), (
+        "other nodes were woken"
+    )
     assert not {"n1", "n2"} & _leased(slurm), "an operator finds them as Slurm left them"
 
 

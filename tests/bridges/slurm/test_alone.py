@@ -21,7 +21,9 @@ pytestmark = pytest.mark.usefixtures("compiled")
 
 
 def test_two_folders_do_not_both_act_on_a_partition(tmp_path: Path, state_home: Path) -> None:
-    refused = pytest.raises(EscalaError, match=r"lab, partition batch: another process acts on it \(--folder .*first\): end it first")
+    refused = pytest.raises(
+        EscalaError, match=r"lab, partition batch: another process acts on it \(--folder .*first\): end it first"
+    )
     with alone("lab", "batch", tmp_path / "first"), alone("lab", "other", tmp_path / "second"), refused:
         alone("lab", "batch", tmp_path / "third").__enter__()
     with alone("lab", "batch", tmp_path / "third"):
@@ -40,7 +42,9 @@ def test_a_mark_in_slurm_keeps_out_those_whom_no_lock_keeps_out(tmp_path: Path) 
     """Two processes of different users or machines in mode order, which makes no lease."""
     slurm = queue(7, 3, 8, 1)
     first = World(slurm, tmp_path / "first", "order", scheduler="sjf", shutdown="never", marks=True)
-    second = re.escape("partition batch: a process of ann acts on it, as reservation escala_acts_batch says: end it, or begin when ")
+    second = re.escape(
+        "partition batch: a process of ann acts on it, as reservation escala_acts_batch says: end it, or begin when "
+    )
     with pytest.raises(EscalaError, match=second + r"that counts no more \(in 60 s\)"):
         World(slurm, tmp_path / "second", "order", scheduler="sjf", shutdown="never", marks=True)
     first.go(12)
@@ -51,7 +55,9 @@ def test_a_mark_in_slurm_keeps_out_those_whom_no_lock_keeps_out(tmp_path: Path) 
     other = World(slurm, tmp_path / "fourth", "order", scheduler="sjf", shutdown="never", marks=True)
     given = len(slurm.commands)
     first.go(1)
-    assert first.told("refused")[-1] == ["all", "", "others"] and len(slurm.commands) == given, "it was away for longer than a lease"
+    assert first.told("refused")[-1] == ["all", "", "others"] and len(slurm.commands) == given, (
+        "it was away for longer than a lease"
+    )
     undone, left = undo(slurm, tmp_path / "first", dry=True)
     assert not [line for line, _ in undone if "delete" in line]
     assert left == ["reservation escala_acts_batch of ann: it says that another process acts on a partition"]
@@ -61,7 +67,8 @@ def test_a_mark_in_slurm_keeps_out_those_whom_no_lock_keeps_out(tmp_path: Path) 
 
 
 def test_leases_of_others_stop_everything(tmp_path: Path) -> None:
-    """Two processes that know nothing of each other, as on two machines: the second does nothing while the first has leases."""
+    """Two processes that know nothing of each other, as on two machines: the second does nothing while the first has
+    leases."""
     slurm = FakeSlurm(8)
     first = World(slurm, tmp_path / "first", "full")
     second = World(slurm, tmp_path / "second", "full")
@@ -77,5 +84,7 @@ def test_leases_of_others_stop_everything(tmp_path: Path) -> None:
     seen = Reader(slurm, clock=slurm.clock).read()
     at = layout(seen, "batch", WATTS)
     refuse_others(seen, at, Changes(tmp_path / "first").owns)
-    with pytest.raises(EscalaError, match=r"escala_n1 of ann is a lease that this folder did not make: .* \(in \d+ s\)"):
+    with pytest.raises(
+        EscalaError, match=r"escala_n1 of ann is a lease that this folder did not make: .* \(in \d+ s\)"
+    ):
         refuse_others(seen, at, Changes(tmp_path / "second").owns)

@@ -1,4 +1,5 @@
-"""A fake Slurm of which any command may go wrong: no order without a guard, and nothing is left behind after the lease."""
+"""A fake Slurm of which any command may go wrong: no order without a guard, and nothing is left behind after the
+lease."""
 
 from __future__ import annotations
 
@@ -31,7 +32,15 @@ FAULTS: list[Callable[[str], str]] = [
 ]
 
 
-TEXTS = ("Nodes=n1 CPU_IDs=,", "Nodes=[ CPU_IDs=1 Mem=0", "Nodes=n4 CPU_IDs=0-999 Mem=0", "a\nb", "a\u2028b", "x\nJobId=1 JobName=y", "|")
+TEXTS = (
+    "Nodes=n1 CPU_IDs=,",
+    "Nodes=[ CPU_IDs=1 Mem=0",
+    "Nodes=n4 CPU_IDs=0-999 Mem=0",
+    "a\nb",
+    "a\u2028b",
+    "x\nJobId=1 JobName=y",
+    "|",
+)
 """What users may write into the names and comments of their jobs."""
 STATES = ("EXPEDITING", "SUSPENDED", "STOPPED", "COMPLETING", "x", "")
 REASONS = ("|x", "\nmore", "\u2028", " Nodes=n1 CPU_IDs=,", "\x1b[31m")
@@ -42,8 +51,9 @@ COUNTS = ("CPUTot=x", "CPUTot=0", f"CPUTot={'9' * 30}")
 
 
 class Faulty:
-    """A Slurm of which any command may go wrong, before or after it was carried out. odd: share of the records of what it shows that have
-    something odd in them. kept: nodes that are odd in what it has shown last, which nobody may switch."""
+    """A Slurm of which any command may go wrong, before or after it was carried out. odd: share of the records of what
+    it shows that have something odd in them. kept: nodes that are odd in what it has shown last, which nobody may
+    switch."""
 
     def __init__(self, slurm: FakeSlurm, drawn: random.Random, share: float, odd: float = 0.0) -> None:
         self.slurm, self.drawn, self.share, self.odd, self.faults = slurm, drawn, share, odd, 0
@@ -75,7 +85,11 @@ class Faulty:
             return line + drawn.choice(REASONS)
         if which == 1:
             return line.replace(f"|{fields[6]}|{fields[7]}|", f"|{fields[6]}{drawn.choice(SIZES)}")
-        return line.replace(f"|{fields[1]}|", f"|{drawn.choice(STATES)}|") if which == 2 else line.replace("|ann|", "|a\x0bn|")
+        return (
+            line.replace(f"|{fields[1]}|", f"|{drawn.choice(STATES)}|")
+            if which == 2
+            else line.replace("|ann|", "|a\x0bn|")
+        )
 
     def __call__(self, client: str, *words: str) -> str:
         wrong = "--version" not in words and self.drawn.random() < self.share
@@ -84,7 +98,9 @@ class Faulty:
             raise Failed("refused before anything was done")
         told = dict(word.split("=", 1) for word in words if "=" in word)
         switched = told.get("nodename") or told.get("nodes")
-        assert switched not in self.kept or _is_mark(words), f"{words}: that node was shown with a flag that is not known to be harmless"
+        assert switched not in self.kept or _is_mark(words), (
+            f"{words}: that node was shown with a flag that is not known to be harmless"
+        )
         printed = self._shown(client, words, self.slurm(client, *words))
         if not wrong:
             return printed
@@ -95,12 +111,16 @@ class Faulty:
 def _faulty(seed: int, folder: Path) -> int:
     """One run with faults, deaths and a restart. The number of faults."""
     drawn = random.Random(seed)
-    jobs = [FakeJob(k + 1, EPOCH + 5 * drawn.randrange(40), drawn.randint(1, 4), drawn.randint(10, 60)) for k in range(8)]
+    jobs = [
+        FakeJob(k + 1, EPOCH + 5 * drawn.randrange(40), drawn.randint(1, 4), drawn.randint(10, 60)) for k in range(8)
+    ]
     slurm = FakeSlurm(4, jobs)
     for node in slurm.nodes.values():
         node.broken = drawn.random() < 0.1
     faulty = Faulty(slurm, drawn, drawn.choice((0.05, 0.2, 0.5)), drawn.choice((0.0, 0.1, 0.4)))
-    limits = Limits(**{**vars(FAST), "allowed": frozenset(["n1", "n2", "n3"]), "spare": 1, "switches": 3, "lease_s": 30})
+    limits = Limits(
+        **{**vars(FAST), "allowed": frozenset(["n1", "n2", "n3"]), "spare": 1, "switches": 3, "lease_s": 30}
+    )
     mode, shutdown = drawn.choice(("order", "power", "full")), drawn.choice(("timeout:0", "hold:0.25"))
     world = _begun(lambda: World(slurm, folder, mode, limits, faulty, shutdown=shutdown, marks=seed % 2 == 0))
     passed: set[tuple[str, str]] = set()
@@ -121,7 +141,9 @@ def _faulty(seed: int, folder: Path) -> int:
             sort = Guard.sort.__get__(world.guard)
     world.die()
     marked = [command for command in slurm.commands if _is_mark(command)]
-    assert all("flags=ignore_jobs,overlap" in command for command in marked if command[1] == "create"), "a mark holds back no job"
+    assert all("flags=ignore_jobs,overlap" in command for command in marked if command[1] == "create"), (
+        "a mark holds back no job"
+    )
     assert bool(marked) == world.marks
     _only_passed([command for command in slurm.commands if not _is_mark(command)], passed)
     slurm.advance(int(limits.lease_s) + 1)
@@ -149,7 +171,11 @@ def _is_mark(command: tuple[str, ...]) -> bool:
 
 def _only_passed(commands: list[tuple[str, ...]], passed: set[tuple[str, str]]) -> None:
     """Every command that reached Slurm is one of something that a guard let through."""
-    kinds: dict[str, tuple[str, ...]] = {"create": (OFF_NODE, "lease"), "delete": (FREE, OFF_NODE), "power_down": (OFF_NODE,)}
+    kinds: dict[str, tuple[str, ...]] = {
+        "create": (OFF_NODE, "lease"),
+        "delete": (FREE, OFF_NODE),
+        "power_down": (OFF_NODE,),
+    }
     kinds |= {"power_up": (WAKE,), "nice": (NICE,), "endtime": (RENEW,)}
     for command in commands:
         told = dict(word.split("=", 1) for word in command if "=" in word)
@@ -165,7 +191,10 @@ def test_nothing_odd_costs_a_look_or_touches_what_it_is_of(tmp_path: Path) -> No
     acted, left = 0, 0
     for seed in range(12):
         drawn = random.Random(seed)
-        jobs = [FakeJob(k + 1, EPOCH + 5 * drawn.randrange(40), drawn.randint(1, 3), drawn.randint(10, 60)) for k in range(8)]
+        jobs = [
+            FakeJob(k + 1, EPOCH + 5 * drawn.randrange(40), drawn.randint(1, 3), drawn.randint(10, 60))
+            for k in range(8)
+        ]
         slurm = FakeSlurm(4, [FakeJob(99, EPOCH + 1, 1, 900), *jobs])
         slurm.advance(2)
         faulty = Faulty(slurm, drawn, 0.0, 0.3)

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from escala.bridges.slurm.findings import answers, conditions, find, trust, waits_by, wilson
+from escala.bridges.slurm.findings import find, waits_by, wilson
 from escala.bridges.slurm.page import write_page
 from escala.bridges.slurm.replay import looks
+from escala.bridges.slurm.sentences import answers, conditions, trust
 from escala.bridges.slurm.story import explain, status
 from escala.cli.app import run
 from escala.errors import EscalaError
@@ -29,7 +30,14 @@ def _job(number: int, nodes: int = 1, cpus: int = 4, whole: bool = True) -> list
 def _journal(path: Path, days: float = 8.0, power: Any = WATTS, more: tuple[dict[str, Any], ...] = ()) -> Path:
     """300 starts over so many days: 270 the same, 20 earlier by 60 s, 10 later; three jobs delayed."""
     platform = Platform.uniform(2, 4, power)
-    begin = {"kind": "begin", "t": 0.0, "seq": 0, "policies": "easy + timeout:9", "names": ["a", "b"], "platform": platform.spec()}
+    begin = {
+        "kind": "begin",
+        "t": 0.0,
+        "seq": 0,
+        "policies": "easy + timeout:9",
+        "names": ["a", "b"],
+        "platform": platform.spec(),
+    }
     begin |= {"mode": "shadow", "slurm": "22.05", "partition": "batch", "period_s": 10.0}
     whole = {"whole": True, "jobs": [_job(1), _job(2, 2, 2, False)], "nodes": [], "reservations": []}
     looks: list[dict[str, Any]] = [{"kind": "look", "t": 0.0, "seq": 1, "lived": {}, "seen": whole}]
@@ -69,29 +77,45 @@ def test_figures_by_hand(tmp_path: Path) -> None:
     assert found.n_looks == 301 and found.days == pytest.approx(8.0) and found.missed == pytest.approx(0.0)
     assert found.sums["off_s"] == pytest.approx(8 * 86400) and found.how == {"same": 270, "earlier": 20, "later": 10}
     assert found.agreement == pytest.approx((0.9, 0.8609, 0.9290), abs=1e-4)
-    # ann: 268 the same, 1 of these on nodes that were off, 20 earlier by 60 s, 10 later, of which one is known by its nodes
+    # ann: 268 the same, 1 of these on nodes that were off, 20 earlier by 60 s, 10 later, of which one is known by its
+    # nodes
     assert [one.row() for one in waits_by(found, "user")] == [
         ("bob", 1, 0, 0, 1, 0, 240.0, 240.0, 0.0),
         ("ann", 299, 20, 268, 11, 10, 0.0, 100.0, 60.0),
     ]
     assert (found.jobs, found.loose) == (2, 1) and found.earlier() == [60.0] * 20
     told = answers(found, 0.3, "EUR", 400.0)
-    assert "for 8 days: easy + timeout:9 would have had nodes off for 192 node-hours, 50% of the 384 node-hours" in told[0]
-    kwh = 142.0 * 8 * 86400 / 3.6e6
-    assert f"{kwh:.3g} kWh, {kwh * 0.3:.3g} EUR, {kwh * 0.4:.3g} kg CO2" in told[1] and "A year of such days: 1,240 kWh" in told[1]
-    assert told[2] == (
-        "0 of 2 users would have waited longer for a job by more than 5 minutes. By how much 10 other starts would have moved is not known."
+    assert (
+        "for 8 days: easy + timeout:9 would have had nodes off for 192 node-hours, 50% of the 384 node-hours" in told[0]
     )
-    assert "3 of 300 started jobs, of 2 users, would have waited for nodes to wake: 147 s on average, 240 s at most" in told[3]
-    assert "it would have done 90% too (95 % interval 86% to 93%); 20 jobs it would have started before (by 60 s" in told[4]
+    kwh = 142.0 * 8 * 86400 / 3.6e6
+    assert (
+        f"{kwh:.3g} kWh, {kwh * 0.3:.3g} EUR, {kwh * 0.4:.3g} kg CO2" in told[1]
+        and "A year of such days: 1,240 kWh" in told[1]
+    )
+    assert told[2] == (
+        "0 of 2 users would have waited longer for a job by more than 5 minutes. By how much 10 other starts would "
+        "have moved is not known."
+    )
+    assert (
+        "3 of 300 started jobs, of 2 users, would have waited for nodes to wake: 147 s on average, 240 s at most"
+        in told[3]
+    )
+    assert (
+        "it would have done 90% too (95 % interval 86% to 93%); 20 jobs it would have started before (by 60 s"
+        in told[4]
+    )
     assert "the policy's plan for 9 waiting jobs: 300 s off in the median, 300 s late" in told[5]
     assert "Slurm's own estimate for 2 waiting jobs: 10 s off in the median, 10 s early" in told[6]
     assert told[7].startswith("Enough was watched") and found.wanting() == []
     assert "1 of 2 jobs asked for more nodes than their CPUs need" in " ".join(conditions(found))
 
 
-def test_whose_waits_would_have_changed_by_user_and_partition(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """cem: a job held for 400 s by the plan, one for 40 s on a node that takes 90 s to wake, one 700 s before; dan: one the same."""
+def test_whose_waits_would_have_changed_by_user_and_partition(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """cem: a job held for 400 s by the plan, one for 40 s on a node that takes 90 s to wake, one 700 s before; dan: one
+    the same."""
     rows: list[list[Any]] = [
         ["901", "cem", 0.0, 1000.0, "later", None, None, None, 1400.0],
         ["902", "cem", 0.0, 1000.0, "later", None, None, None, 1040.0],
@@ -107,26 +131,47 @@ def test_whose_waits_would_have_changed_by_user_and_partition(tmp_path: Path, ca
     found = find(_journal(tmp_path / "journal.jsonl", more=(look,)))
     assert waits_by(found, "user")[0].row() == ("cem", 3, 1, 0, 2, 0, 90.0, 400.0, 700.0)
     assert waits_by(found, "user")[-1].row() == ("dan", 1, 0, 1, 0, 0, 0.0, 0.0, 0.0)
-    assert [(one.name, one.how.total()) for one in waits_by(found, "partition")] == [("fat", 3), ("batch", 3)], "1, 2 and 904 are of batch"
+    assert [(one.name, one.how.total()) for one in waits_by(found, "partition")] == [("fat", 3), ("batch", 3)], (
+        "1, 2 and 904 are of batch"
+    )
     told = answers(found)[2]
     assert told.startswith(
-        "1 of 4 users would have waited longer for a job by more than 5 minutes: 1 jobs, at most 6.67 minutes (cem); 1 had"
+        "1 of 4 users would have waited longer for a job by more than 5 minutes: 1 jobs, at most 6.67 minutes (cem); "
+        "1 had"
     )
-    assert answers(found, longer_s=60.0)[2].startswith("3 of 4 users would have waited longer for a job by more than 1 minutes: 4 jobs")
+    assert answers(found, longer_s=60.0)[2].startswith(
+        "3 of 4 users would have waited longer for a job by more than 1 minutes: 4 jobs"
+    )
     assert run(["beside", "report", str(tmp_path), "--longer", "7", "--json"]) == 0
     payload = json.loads(capsys.readouterr().out)
-    assert payload["answers"][2].startswith("0 of 4 users would have waited longer for a job by more than 7 minutes; 1 had")
+    assert payload["answers"][2].startswith(
+        "0 of 4 users would have waited longer for a job by more than 7 minutes; 1 had"
+    )
     assert payload["by_user"][0]["longest_further_wait_s"] == 400.0 and len(payload["by_partition"]) == 2
     page = (tmp_path / "beside.html").read_text()
-    assert page.index("0 of 4 users") < page.index("<h2>") < page.index("Whose waits would have changed") < page.index("cem")
+    assert (
+        page.index("0 of 4 users")
+        < page.index("<h2>")
+        < page.index("Whose waits would have changed")
+        < page.index("cem")
+    )
 
 
-def test_what_a_shield_counted_is_in_the_report_and_the_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_shield_counted_is_in_the_report_and_the_status(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Sums since the folder began; they begin anew where the state was taken away."""
     counts = ((10, 4, 1), (30, 9, 2), (30, 9, 2), (5, 5, 0))
     names = ("choices", "unlike", "overruled")
     looks = tuple(
-        {"kind": "look", "t": 8 * 86400.0 + k, "seq": 900 + k, "lived": {}, "seen": {}, "counts": dict(zip(names, one, strict=True))}
+        {
+            "kind": "look",
+            "t": 8 * 86400.0 + k,
+            "seq": 900 + k,
+            "lived": {},
+            "seen": {},
+            "counts": dict(zip(names, one, strict=True)),
+        }
         for k, one in enumerate(counts)
     )
     found = find(_journal(tmp_path / "journal.jsonl", more=looks))
@@ -143,7 +188,8 @@ def test_what_a_shield_counted_is_in_the_report_and_the_status(tmp_path: Path, c
 def test_a_few_hours_are_not_enough_and_it_says_until_when(tmp_path: Path) -> None:
     found = find(_journal(tmp_path / "j", days=0.5))
     assert trust(found) == (
-        "Do not decide by these figures yet: wanted are 7 days watched (so far 0.5). At this rate that takes 6.5 more days."
+        "Do not decide by these figures yet: wanted are 7 days watched (so far 0.5). At this rate that takes 6.5 more "
+        "days."
     )
     assert "not scaled to a year" in answers(found)[1]
     bare = find(_journal(tmp_path / "bare", power=None))
@@ -159,17 +205,25 @@ def test_of_nodes_that_were_switched_in_truth_no_saving_is_claimed(tmp_path: Pat
 
 
 def test_what_leases_may_have_caused_is_told_job_by_job(tmp_path: Path) -> None:
-    """By hand: 1 and 2 wait all the time, for nodes; leases were there at two looks of ten seconds, and at one behind a gap, which does
-    not count; 3 waits for something else, and 4 in another partition."""
+    """By hand: 1 and 2 wait all the time, for nodes; leases were there at two looks of ten seconds, and at one behind a
+    gap, which does not count; 3 waits for something else, and 4 in another partition."""
     first = json.loads(_journal(tmp_path / "j").read_text().splitlines()[0])
     others = [_job(3)[:-1] + ["Dependency"], [*_job(4)[:12], "fat", *_job(4)[13:]]]
     times = (8 * 86400.0 + 100, 8 * 86400.0 + 110, 8 * 86400.0 + 120, 8 * 86400.0 + 900)
-    whole = {"whole": True, "jobs": [_job(1), [*_job(2)[:11], "bob", *_job(2)[12:]], *others], "nodes": [], "reservations": []}
-    looks = [{"kind": "look", "t": t, "seq": 900 + k, "lived": {}, "seen": {}, "leases": ["a"]} for k, t in enumerate(times)]
+    whole = {
+        "whole": True,
+        "jobs": [_job(1), [*_job(2)[:11], "bob", *_job(2)[12:]], *others],
+        "nodes": [],
+        "reservations": [],
+    }
+    looks = [
+        {"kind": "look", "t": t, "seq": 900 + k, "lived": {}, "seen": {}, "leases": ["a"]} for k, t in enumerate(times)
+    ]
     looks[0] |= {"seen": whole, "leases": []}
     told = answers(find(_journal(tmp_path / "j", more=(first | {"mode": "power"}, *looks))))
     said = (
-        "While leases kept nodes off, 2 jobs of 2 users waited for nodes: 20 s on average, 20 s at most. Leases caused no more, gaps apart."
+        "While leases kept nodes off, 2 jobs of 2 users waited for nodes: 20 s on average, 20 s at most. Leases "
+        "caused no more, gaps apart."
     )
     assert said in told and told.index(said) == 3
     none = tuple(one | {"leases": []} for one in looks)
@@ -195,11 +249,15 @@ def test_two_policies_in_one_journal_are_not_mixed(tmp_path: Path) -> None:
         path = _journal(tmp_path / "j", more=(first | {"options": {"depth": None, "seed": 0}}, first | other))
         with pytest.raises(EscalaError, match="several policies, options, machines or watts"):
             find(path)
-    path = _journal(tmp_path / "j", more=(first | {"options": {"depth": None}}, first | {"options": {"depth": None, "seed": 0}}))
+    path = _journal(
+        tmp_path / "j", more=(first | {"options": {"depth": None}}, first | {"options": {"depth": None, "seed": 0}})
+    )
     assert find(path).n_looks == 301, "what an older one did not tell is no difference"
 
 
-def test_hours_of_the_shadow_do_not_vanish_when_nodes_are_switched_later(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hours_of_the_shadow_do_not_vanish_when_nodes_are_switched_later(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """8 days of shadow, two of power, one of shadow: what is said of the shadow has nothing of the two days in it."""
     first = json.loads(_journal(tmp_path / "journal.jsonl").read_text().splitlines()[0])
     day, row = 86400.0, ["9001", "cem", 0.0, 1000.0, "same", None, None, None]
@@ -207,17 +265,25 @@ def test_hours_of_the_shadow_do_not_vanish_when_nodes_are_switched_later(tmp_pat
     def look(seq: int, t: float, **lived: float) -> dict[str, Any]:
         return {"kind": "look", "t": t, "seq": seq, "lived": lived, "seen": {}}
 
-    power = (first | {"mode": "power"}, look(400, 10 * day, watched_s=2 * day, truly_off_s=day, idle_s=3 * day) | {"started": [row]})
+    power = (
+        first | {"mode": "power"},
+        look(400, 10 * day, watched_s=2 * day, truly_off_s=day, idle_s=3 * day) | {"started": [row]},
+    )
     again = (first, look(401, 11 * day, watched_s=day, off_s=day, idle_s=2 * day, saved_j=142.0 * day))
     for more, days in ((power, 8), (power + again, 9)):
         found = find(_journal(tmp_path / "journal.jsonl", more=more))
         assert found.acting is not None and found.acting.sums["truly_off_s"] == day and "9001" not in found.starts
-        assert found.days == pytest.approx(days) and found.missed == pytest.approx(0.0) and found.about["mode"] == "shadow"
+        assert (
+            found.days == pytest.approx(days) and found.missed == pytest.approx(0.0) and found.about["mode"] == "shadow"
+        )
         told = answers(found)
-        assert f"for {days} days: easy + timeout:9 would have had nodes off for {24 * days} node-hours, 50% of" in told[0]
+        assert (
+            f"for {days} days: easy + timeout:9 would have had nodes off for {24 * days} node-hours, 50% of" in told[0]
+        )
         assert f"saves {142.0 * days * day / 3.6e6:.3g} kWh" in told[1] and "A year of such days: 1,240 kWh" in told[1]
         assert told[2].startswith(
-            "Apart from that, for 2 days, switching nodes: they were off for 24 node-hours, by whomever. They are in none"
+            "Apart from that, for 2 days, switching nodes: they were off for 24 node-hours, by whomever. They are in "
+            "none"
         )
     assert run(["beside", "report", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["acting"] | {"looks": 1, "watched_s": 2 * day} == find(
@@ -244,7 +310,9 @@ DAMAGE: list[tuple[int, dict[str, Any] | str, str]] = [
 
 
 @pytest.mark.parametrize(("number", "damage", "why"), DAMAGE)
-def test_a_damaged_line_is_named_with_its_number(number: int, damage: dict[str, Any] | str, why: str, tmp_path: Path) -> None:
+def test_a_damaged_line_is_named_with_its_number(
+    number: int, damage: dict[str, Any] | str, why: str, tmp_path: Path
+) -> None:
     path = _journal(tmp_path / "j")
     lines = path.read_text().splitlines()
     lines[number - 1] = damage if isinstance(damage, str) else json.dumps(json.loads(lines[number - 1]) | damage)
@@ -256,10 +324,15 @@ def test_a_damaged_line_is_named_with_its_number(number: int, damage: dict[str, 
 
 
 @pytest.mark.parametrize("key", ["policies", "names", "platform", "mode"])
-def test_a_first_record_that_lacks_something_is_refused_in_one_line(key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_first_record_that_lacks_something_is_refused_in_one_line(
+    key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = _journal(tmp_path / "journal.jsonl")
     first, *others = path.read_text().splitlines()
-    path.write_text("\n".join([json.dumps({name: value for name, value in json.loads(first).items() if name != key}), *others]) + "\n")
+    path.write_text(
+        "\n".join([json.dumps({name: value for name, value in json.loads(first).items() if name != key}), *others])
+        + "\n"
+    )
     assert run(["beside", "report", str(tmp_path)]) == 2
     assert f"line 1: damaged ({key} is not there): take it out" in capsys.readouterr().err
 
@@ -328,12 +401,35 @@ def _whole_run(path: Path) -> str:
     whole = path.read_text().splitlines()
     begin, first, *looks = whole
     node = ["a", 4, 0, ["IDLE"], None, ["batch"]]
-    seen = json.loads(first)["seen"] | {"nodes": [node, ["b", *node[1:]]], "reservations": [["escala_a", ["a"], 0.0, 9.0, ["ann"]]]}
-    more = {"acted": [["scontrol x", True]], "refused": [["off", "b", "spare"]], "leases": ["a"], "changed": [["1", 0, 5]]}
-    more |= {"expected": {"1": [3.0, None]}, "added": ["c"], "unsure": [0], "starts": ["1"], "wakes": ["a"], "offs": ["b"]}
+    seen = json.loads(first)["seen"] | {
+        "nodes": [node, ["b", *node[1:]]],
+        "reservations": [["escala_a", ["a"], 0.0, 9.0, ["ann"]]],
+    }
+    more = {
+        "acted": [["scontrol x", True]],
+        "refused": [["off", "b", "spare"]],
+        "leases": ["a"],
+        "changed": [["1", 0, 5]],
+    }
+    more |= {
+        "expected": {"1": [3.0, None]},
+        "added": ["c"],
+        "unsure": [0],
+        "starts": ["1"],
+        "wakes": ["a"],
+        "offs": ["b"],
+    }
     miss = {"v": 1, "kind": "miss", "t": 3.0, "why": "no answer"}
-    told = [begin, json.dumps(json.loads(first) | {"seen": seen}), json.dumps(json.loads(looks[5]) | more), json.dumps(miss), looks[280]]
-    return "\n".join([*told, begin, json.dumps(json.loads(first) | {"seen": seen, "t": 9.0, "seq": 9}), looks[290]]) + "\n"
+    told = [
+        begin,
+        json.dumps(json.loads(first) | {"seen": seen}),
+        json.dumps(json.loads(looks[5]) | more),
+        json.dumps(miss),
+        looks[280],
+    ]
+    return (
+        "\n".join([*told, begin, json.dumps(json.loads(first) | {"seen": seen, "t": 9.0, "seq": 9}), looks[290]]) + "\n"
+    )
 
 
 def _fuzzed(seeds: range, folder: Path) -> int:
@@ -378,7 +474,11 @@ def test_the_page_holds_all_and_loads_nothing(tmp_path: Path, capsys: pytest.Cap
     found = find(_journal(tmp_path / "journal.jsonl"))
     write_page(tmp_path / "page.html", found, "Beside Slurm")
     page = (tmp_path / "page.html").read_text()
-    assert page.index("192 node-hours") < page.index("<h2>") and "bob" in page and "http://" not in page.replace("http://www.w3.org", "")
+    assert (
+        page.index("192 node-hours") < page.index("<h2>")
+        and "bob" in page
+        and "http://" not in page.replace("http://www.w3.org", "")
+    )
     assert run(["beside", "report", str(tmp_path), "--price", "0.3", "--currency", "EUR", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["starts"] == {"same": 270, "earlier": 20, "later": 10} and told["answers"][0] == answers(found)[0]

@@ -23,7 +23,8 @@ from tests.bridges.slurm.shadow import PERIOD, WATTS, beside_of, looks_of, run_b
 
 
 def test_killed_between_journal_and_state_a_look_counts_once(tmp_path: Path) -> None:
-    """The state is that of the look before: the next one is written with the same number, and takes in the time of both."""
+    """The state is that of the look before: the next one is written with the same number, and takes in the time of
+    both."""
     slurm = FakeSlurm(8, thirty_jobs())
     slurm.advance(1)
     beside = beside_of(slurm, tmp_path)
@@ -62,7 +63,8 @@ def test_a_journal_has_one_writer_and_one_version(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_could_not_be_read_later_is_not_gone_on_with(tmp_path: Path) -> None:
-    """One of a later version, and one with a damaged line, stay as they are; what a killed process left unfinished is passed over."""
+    """One of a later version, and one with a damaged line, stay as they are; what a killed process left unfinished is
+    passed over."""
     run_beside(tmp_path, 3)
     path = tmp_path / JOURNAL
     lines = path.read_text().splitlines(keepends=True)
@@ -92,7 +94,8 @@ def _parsing(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 def test_what_was_read_before_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Begun anew, it reads what was written since its state, and the record of who began; all of it where the state is not of it."""
+    """Begun anew, it reads what was written since its state, and the record of who began; all of it where the state is
+    not of it."""
     run_beside(tmp_path, 30, 7)
     path, state = tmp_path / JOURNAL, tmp_path / STATE
     parsed = _parsing(monkeypatch)
@@ -106,7 +109,8 @@ def test_what_was_read_before_is_not_read_again(tmp_path: Path, monkeypatch: pyt
         file.write("no record\n" * 3)
     with pytest.raises(EscalaError, match=f"line {len(path.read_text().splitlines()) - 2}: damaged"):
         beside_of(FakeSlurm(8), tmp_path)
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-12]))  # restored from elsewhere, without the last looks
+    # restored from elsewhere, without the last looks
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-12]))
     parsed.clear()
     beside_of(FakeSlurm(8), tmp_path).journal.close()
     assert len(parsed) >= 25
@@ -118,7 +122,8 @@ def test_what_was_read_before_is_not_read_again(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("cut", [0, 1, 5, 200])
 def test_the_mark_of_a_journal_is_the_same_however_it_was_killed(cut: int, tmp_path: Path) -> None:
-    """The machine fails within a line, again and again: the place that is remembered is that which reading all of it gives."""
+    """The machine fails within a line, again and again: the place that is remembered is that which reading all of it
+    gives."""
     for _ in range(4):
         run_beside(tmp_path, 5)
         path = tmp_path / JOURNAL
@@ -154,7 +159,9 @@ def test_a_state_of_other_policies_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_other_watts_or_options_is_refused_and_any_mode_goes_on(tmp_path: Path) -> None:
-    def begin(mode: str = "shadow", power: str = WATTS, policies: str = "timeout:30", n: int = 8, **options: Any) -> None:
+    def begin(
+        mode: str = "shadow", power: str = WATTS, policies: str = "timeout:30", n: int = 8, **options: Any
+    ) -> None:
         slurm = FakeSlurm(n)
         at = layout(Reader(slurm, clock=slurm.clock).read(), "batch", power)
         setting = Setting(mode, PERIOD, {}, {"rules": "escala", "depth": None, **options})

@@ -27,7 +27,9 @@ pytestmark = pytest.mark.usefixtures("compiled")
 def _guard(slurm: FakeSlurm, clock: Callable[[], float] | None = None, **limits: Any) -> tuple[Guard, Any]:
     reader = Reader(slurm, clock=slurm.clock)
     seen = reader.read()
-    guard = Guard(layout(seen, "batch", WATTS), Limits(**{**vars(FAST), **limits}), True, PERIOD, is_lease, clock or slurm.clock)
+    guard = Guard(
+        layout(seen, "batch", WATTS), Limits(**{**vars(FAST), **limits}), True, PERIOD, is_lease, clock or slurm.clock
+    )
     guard.look(seen)
     return guard, seen
 
@@ -47,14 +49,18 @@ def test_each_guard_refuses_what_it_is_for() -> None:
     assert _why(*_guard(slurm, allowed=frozenset(["n3", "n4"])), *offs) == ["not-allowed"] * 4
     guard, seen = _guard(slurm)
     assert _why(guard, seen, Wanted(FREE, "n3")) == ["no-lease"] and _why(guard, seen, Wanted(RENEW, "n3")) == ["on"]
-    assert _why(guard, seen, Wanted(WAKE, "n3")) == ["not-off"] and _why(guard, seen, Wanted(OFF_NODE, "n9")) == ["not-allowed"]
+    assert _why(guard, seen, Wanted(WAKE, "n3")) == ["not-off"] and _why(guard, seen, Wanted(OFF_NODE, "n9")) == [
+        "not-allowed"
+    ]
     slurm.nodes["n3"].state = "DOWN"
     slurm.reservations["theirs"] = (["n4"], EPOCH, EPOCH + 9999)
     assert _why(*_guard(slurm), *offs[:2]) == ["unusable", "unusable"], "down; reserved by others"
     slurm.nodes["n5"].power = "POWERED_DOWN"
     guard, seen = _guard(slurm, switches=2)
     guard.memory.switched = [float(slurm.now)] * 2
-    assert _why(guard, seen, Wanted(OFF_NODE, "n6"), Wanted(WAKE, "n5")) == ["rate"], "what was switched off delays no wake"
+    assert _why(guard, seen, Wanted(OFF_NODE, "n6"), Wanted(WAKE, "n5")) == ["rate"], (
+        "what was switched off delays no wake"
+    )
     guard.memory.woken = [float(slurm.now)] * 2
     assert _why(guard, seen, Wanted(WAKE, "n5")) == ["rate"]
     guard, seen = _guard(slurm, min_off_s=600)
@@ -102,7 +108,8 @@ def test_nodes_that_another_partition_waits_for_are_not_kept_off(tmp_path: Path)
 
 
 def test_leases_are_given_up_where_slurm_does_not_start_what_the_policy_starts(tmp_path: Path) -> None:
-    """A job that needs a node by name: the policy has started it on another, which is on, and Slurm cannot wake what is reserved."""
+    """A job that needs a node by name: the policy has started it on another, which is on, and Slurm cannot wake what is
+    reserved."""
     slurm = FakeSlurm(4)
     limits = Limits(**{**vars(FAST), "allowed": frozenset(slurm.nodes)})
     world = World(slurm, tmp_path, "full", limits, shutdown="timeout:0")
@@ -119,7 +126,9 @@ def test_leases_are_given_up_where_slurm_does_not_start_what_the_policy_starts(t
 
 def test_a_job_that_waits_for_something_else_does_not_keep_nodes_on_for_ever(tmp_path: Path) -> None:
     slurm = FakeSlurm(4, [FakeJob(1, EPOCH + 1, 1, 30, only=("n9",))])
-    world = World(slurm, tmp_path, "power", Limits(**{**vars(FAST), "allowed": frozenset(slurm.nodes)}), shutdown="timeout:0")
+    world = World(
+        slurm, tmp_path, "power", Limits(**{**vars(FAST), "allowed": frozenset(slurm.nodes)}), shutdown="timeout:0"
+    )
     held = []
     for _ in range(70):
         world.go(1)
@@ -137,7 +146,10 @@ def test_without_watts_nodes_that_slurm_has_put_to_sleep_are_as_good_as_on() -> 
     on, off = told[WATTS][3], told[WATTS][0]
     assert on != off and list(told[WATTS]) == [off, off, on, on] and list(told[None]) == [on] * 4
     guards = {"allow": "n[1-4]", "as_root": True, "limits": {}}
-    with pytest.raises(EscalaError, match="--mode power switches nodes: say by --power what that takes"), ExitStack() as held:
+    with (
+        pytest.raises(EscalaError, match="--mode power switches nodes: say by --power what that takes"),
+        ExitStack() as held,
+    ):
         hands_of("power", layout(seen, "batch", None), guards, None, Path("nowhere"), 5.0, seen, held)
 
 
@@ -154,7 +166,9 @@ def test_a_late_job_is_not_made_to_wait_longer_and_goes_first(tmp_path: Path) ->
     slurm.advance(50)
     guard, seen = _guard(slurm, longest_wait_s=10)
     assert nices(seen, at, ["4", "3", "2"], 10.0) == ([], []), "all are late, so they stay as Slurm has them"
-    assert _why(guard, seen, Wanted(NICE, "2", 5)) == ["longest-wait"] and _why(guard, seen, Wanted(NICE, "2", -5)) == []
+    assert (
+        _why(guard, seen, Wanted(NICE, "2", 5)) == ["longest-wait"] and _why(guard, seen, Wanted(NICE, "2", -5)) == []
+    )
     assert _why(guard, seen, Wanted(NICE, "1", 0), Wanted(NICE, "99", 0)) == ["not-waiting"] * 2
     assert _why(guard, seen, Wanted(NICE, "2", -(3 * 10**9))) == ["range"]
 
@@ -216,7 +230,9 @@ def test_what_was_seen_is_not_acted_on_for_longer_than_three_periods(tmp_path: P
     assert len(given) == 2 and slurm.now == EPOCH + 18, "no command after 15 s"
     refused = world.told("refused")
     assert {why for _, _, why in refused} == {"stale"} and len(refused) == 7
-    assert set(world.guard.memory.off_at) == {"n1"} and len(world.guard.memory.switched) == 1, "the others count as never switched"
+    assert set(world.guard.memory.off_at) == {"n1"} and len(world.guard.memory.switched) == 1, (
+        "the others count as never switched"
+    )
     run.seconds = 0
     world.go(8)
     assert len(slurm.reservations) == 8
@@ -225,5 +241,7 @@ def test_what_was_seen_is_not_acted_on_for_longer_than_three_periods(tmp_path: P
     slurm.advance(1)
     count, run.seconds = len(slurm.commands), 9
     world.beside.cycle()
-    assert all("endtime=now+300" in command for command in slurm.commands[count:]) and len(slurm.commands) == count + 2, "leases first"
+    assert (
+        all("endtime=now+300" in command for command in slurm.commands[count:]) and len(slurm.commands) == count + 2
+    ), "leases first"
     assert "stale" in {why for _, _, why in world.told("refused")} and not world.guard.memory.woken_at

@@ -1,4 +1,5 @@
-"""What users, administrators and later versions may put into Slurm's answers: it costs the job or the node that it is of, and no look."""
+"""What users, administrators and later versions may put into Slurm's answers: it costs the job or the node that it is
+of, and no look."""
 
 from __future__ import annotations
 
@@ -38,19 +39,26 @@ DETAILS = (
 
 def _node(number: int, allocated: int, state: str = "IDLE", cpus: int = 4, usable: int | None = None) -> str:
     counts = f"CPUAlloc={allocated} CPUEfctv={cpus if usable is None else usable} CPUTot={cpus}"
-    return f"NodeName=n{number} Arch=x {counts} OS=Linux State={state} ThreadsPerCore=1 Partitions=batch LastBusyTime=1800000000\n"
+    return (
+        f"NodeName=n{number} Arch=x {counts} OS=Linux State={state} ThreadsPerCore=1 Partitions=batch "
+        "LastBusyTime=1800000000\n"
+    )
 
 
 NODES = _node(1, 2, "MIXED") + _node(2, 1, "MIXED") + _node(3, 0)
 
 
-def _seen(queue: str = SEVEN, nodes: str = NODES, details: str = "", kept: str = "No reservations in the system\n") -> Seen:
+def _seen(
+    queue: str = SEVEN, nodes: str = NODES, details: str = "", kept: str = "No reservations in the system\n"
+) -> Seen:
     """One look at a Slurm that prints these."""
 
     def run(client: str, *words: str) -> str:
         if "--version" in words:
             return "slurm-wlm 22.05.8\n"
-        return queue if client == "squeue" else nodes if "nodes" in words else kept if "reservations" in words else details
+        return (
+            queue if client == "squeue" else nodes if "nodes" in words else kept if "reservations" in words else details
+        )
 
     return Reader(run, clock=lambda: NOW).read()
 
@@ -65,10 +73,36 @@ def _asked(seen: Seen) -> tuple[list[str], list[bool], dict[int, str]]:
 
 FAKED = "Nodes=n1 CPU_IDs=0 Mem=0 GRES=   Nodes=n2 CPU_IDs=0-2 Mem=0 GRES="
 TEXTS = (
-    *("Nodes=n1 CPU_IDs=,", "Nodes=n1 CPU_IDs=-", "Nodes=[ CPU_IDs=1", "Nodes=n1 CPU_IDs=0-999", "Nodes=n1 CPU_IDs=9-0"),
-    *("Nodes=n1 CPU_IDs=, Mem=0 GRES=", "Nodes=[ CPU_IDs=1 Mem=0", "Nodes=n1 CPU_IDs=0-999 Mem=0 GRES=", "Nodes=n1 CPU_IDs=9-0 Mem=0"),
-    *("Nodes=n[1-2] CPU_IDs=0-999 Mem=0 GRES=", "Nodes=n[1-999999] CPU_IDs=1 Mem=0", FAKED, "JobId=9", "a\nb", "a\u2028b", "a\rb\x0bc"),
-    *("ArrayJobId=77 ArrayTaskId=3", "x\nJobId=9 JobName=y", "CPU_IDs=" + "9" * 5000, "\x1b[31mred", "|", "Nodes=" * 1000),
+    *(
+        "Nodes=n1 CPU_IDs=,",
+        "Nodes=n1 CPU_IDs=-",
+        "Nodes=[ CPU_IDs=1",
+        "Nodes=n1 CPU_IDs=0-999",
+        "Nodes=n1 CPU_IDs=9-0",
+    ),
+    *(
+        "Nodes=n1 CPU_IDs=, Mem=0 GRES=",
+        "Nodes=[ CPU_IDs=1 Mem=0",
+        "Nodes=n1 CPU_IDs=0-999 Mem=0 GRES=",
+        "Nodes=n1 CPU_IDs=9-0 Mem=0",
+    ),
+    *(
+        "Nodes=n[1-2] CPU_IDs=0-999 Mem=0 GRES=",
+        "Nodes=n[1-999999] CPU_IDs=1 Mem=0",
+        FAKED,
+        "JobId=9",
+        "a\nb",
+        "a\u2028b",
+        "a\rb\x0bc",
+    ),
+    *(
+        "ArrayJobId=77 ArrayTaskId=3",
+        "x\nJobId=9 JobName=y",
+        "CPU_IDs=" + "9" * 5000,
+        "\x1b[31mred",
+        "|",
+        "Nodes=" * 1000,
+    ),
 )
 
 
@@ -88,12 +122,21 @@ def test_a_job_that_looks_like_two_costs_itself_alone() -> None:
     for told in ("a\nJobId=9 JobName=b", f"a\nJobId=7 JobName=b {FAKED}", f"a {FAKED} MinCPUsNode=1"):
         seen = _seen(SEVEN + EIGHT, details=DETAILS.format(told, ""))
         starts, left_alone, unsure = _asked(seen)
-        assert seen.parts in ({}, {"7": (("n1", 2), ("n2", 1))}) and starts == ["8"] and not left_alone[2] and not unsure.keys() - {0, 1}
+        assert (
+            seen.parts in ({}, {"7": (("n1", 2), ("n2", 1))})
+            and starts == ["8"]
+            and not left_alone[2]
+            and not unsure.keys() - {0, 1}
+        )
 
 
 def test_components_and_tasks_have_their_details() -> None:
     queue = "".join(SEVEN.replace("7|", f"{name}|", 1) for name in ("20+0", "20+1", "7_3"))
-    heads = ("JobId=20 HetJobId=20 HetJobOffset=0", "JobId=21 HetJobId=20 HetJobOffset=1", "JobId=9 ArrayJobId=7 ArrayTaskId=3")
+    heads = (
+        "JobId=20 HetJobId=20 HetJobOffset=0",
+        "JobId=21 HetJobId=20 HetJobOffset=1",
+        "JobId=9 ArrayJobId=7 ArrayTaskId=3",
+    )
     printed = "".join(DETAILS.replace("JobId=7", head).format("x", "") for head in heads)
     jobs = text.jobs(queue)
     assert text.parts(printed, jobs) == dict.fromkeys(jobs, (("n1", 2), ("n2", 1)))
@@ -115,18 +158,32 @@ def test_a_list_of_hosts_is_refused_before_it_is_built() -> None:
 @pytest.mark.parametrize(
     "state",
     [
-        *("MAINTENANCE", "REBOOT_REQUESTED", "REBOOT_ISSUED", "BLOCKED", "DYNAMIC_FUTURE", "DRAIN", "FAIL", "INVALID_REG", "UNDRAIN"),
+        *(
+            "MAINTENANCE",
+            "REBOOT_REQUESTED",
+            "REBOOT_ISSUED",
+            "BLOCKED",
+            "DYNAMIC_FUTURE",
+            "DRAIN",
+            "FAIL",
+            "INVALID_REG",
+            "UNDRAIN",
+        ),
         *("RESUME", "EXTERNAL", "POWER_DRAIN", "SOMETHING_NEW"),
     ],
 )
 def test_a_node_with_a_flag_that_is_not_known_to_be_harmless_is_left_alone(state: str) -> None:
     for told in (f"IDLE+{state}", f"IDLE+CLOUD+{state}", f"{state}"):
         assert _asked(_seen("", _node(1, 0) + _node(2, 0, told)))[1] == [False, True]
-        (node,) = json_output.nodes(json.dumps({"nodes": [{"name": "n1", "cpus": 4, "state": told.split("+")}]})).values()
+        (node,) = json_output.nodes(
+            json.dumps({"nodes": [{"name": "n1", "cpus": 4, "state": told.split("+")}]})
+        ).values()
         assert gone(node, frozenset())
 
 
-@pytest.mark.parametrize(("told", "unusable"), [("INVAL", True), ("IDLE$", True), ("IDLE@", True), ("IDLE^", True), ("IDLE-", False)])
+@pytest.mark.parametrize(
+    ("told", "unusable"), [("INVAL", True), ("IDLE$", True), ("IDLE@", True), ("IDLE^", True), ("IDLE-", False)]
+)
 def test_states_and_signs(told: str, unusable: bool) -> None:
     assert _asked(_seen("", _node(1, 0) + _node(2, 0, told)))[1] == [False, unusable]
 
@@ -196,7 +253,9 @@ def test_a_node_with_more_cpus_held_than_it_has_is_left_alone_and_said(tmp_path:
 
 def _json(**more: Any) -> str:
     number = {"set": True, "infinite": False, "number": 1}
-    jobs = [{"job_id": k, "job_state": ["PENDING"], "submit_time": number, "cpus": 1, "priority": number} for k in (1, 2)]
+    jobs = [
+        {"job_id": k, "job_state": ["PENDING"], "submit_time": number, "cpus": 1, "priority": number} for k in (1, 2)
+    ]
     jobs[0] |= more
     return json.dumps({"jobs": jobs})
 
@@ -204,8 +263,12 @@ def _json(**more: Any) -> str:
 INFINITE = {"set": True, "infinite": True, "number": 0}
 
 
-@pytest.mark.parametrize("key", ["priority", "cpus", "node_count", "nice", "job_id", "submit_time", "array_job_id", "array_task_id"])
-@pytest.mark.parametrize("value", [INFINITE, math.inf, math.nan, 10**400, 1e30], ids=["infinite", "inf", "nan", "digits", "large"])
+@pytest.mark.parametrize(
+    "key", ["priority", "cpus", "node_count", "nice", "job_id", "submit_time", "array_job_id", "array_task_id"]
+)
+@pytest.mark.parametrize(
+    "value", [INFINITE, math.inf, math.nan, 10**400, 1e30], ids=["infinite", "inf", "nan", "digits", "large"]
+)
 def test_a_job_with_an_infinite_number_is_left_out(key: str, value: Any) -> None:
     left: list[str] = []
     more = {"array_job_id": 1} if key == "array_task_id" else {}
@@ -260,7 +323,11 @@ def test_an_odd_record_of_squeue_costs_itself(told: str) -> None:
 
 
 def test_odd_lines_of_scontrol_cost_themselves() -> None:
-    nodes = f"scontrol: warning: x\n{NODES}\nNode x not found\n" + _node(4, 0).replace("n4", "n4;$(id)") + _node(5, 0, cpus=0)
+    nodes = (
+        f"scontrol: warning: x\n{NODES}\nNode x not found\n"
+        + _node(4, 0).replace("n4", "n4;$(id)")
+        + _node(5, 0, cpus=0)
+    )
     seen = _seen(nodes=nodes + _node(6, 0).replace("LastBusyTime=1800000000", "LastBusyTime=nan"))
     assert list(seen.nodes) == ["n1", "n2", "n3", "n5", "n6"] and len(seen.left_out) == 5
     assert layout(seen, "batch", None).names == ("n1", "n2", "n3")

@@ -1,4 +1,5 @@
-"""What Slurm's clients print, recorded from real daemons of five versions, becomes snapshots; what they do not print is refused."""
+"""What Slurm's clients print, recorded from real daemons of five versions, becomes snapshots; what they do not print is
+refused."""
 
 from __future__ import annotations
 
@@ -34,19 +35,24 @@ def _read(file: str) -> str:
 
 def _seen(release: str = "22.05") -> Seen:
     kept = text.reservations(_read(f"reservations-{release}.txt"))
-    return Seen(WHEN[release], text.jobs(_read(f"squeue-{release}.txt")), text.nodes(_read(f"nodes-{release}.txt")), kept)
+    return Seen(
+        WHEN[release], text.jobs(_read(f"squeue-{release}.txt")), text.nodes(_read(f"nodes-{release}.txt")), kept
+    )
 
 
 @pytest.mark.parametrize("release", WHEN)
 def test_text_of_a_real_slurm(release: str) -> None:
-    """The same jobs on all; priorities are counted down from 2^32 on the first two, and all 1 on the others. 23.11 and 24.05 give the
-    reason InvalidAccount to a job that they expect to start."""
+    """The same jobs on all; priorities are counted down from 2^32 on the first two, and all 1 on the others. 23.11 and
+    24.05 give the reason InvalidAccount to a job that they expect to start."""
     seen = _seen(release)
     jobs, nodes = seen.jobs, seen.nodes
     free = {"4", "8", "11_1", "11_2", "11_3", "11_4", "11_5", "12"}
     assert len(jobs) == 17 and {k for k, one in jobs.items() if one.free} == free
     begun, late = jobs["2"].submit_s, 2 if release == "24.05" else 0
-    assert jobs["2"][:8] == ("2", RUNNING, begun, begun + late, begun + late + 600, 600.0, 2, 6) and begun < seen.now_s < begun + 60
+    assert (
+        jobs["2"][:8] == ("2", RUNNING, begun, begun + late, begun + late + 600, 600.0, 2, 6)
+        and begun < seen.now_s < begun + 60
+    )
     assert jobs["2"].priority == (4294901758 if release in ("22.05", "23.02") else 1) and jobs["7"].priority == 0
     assert jobs["2"].hosts == ("n3", "n4") and not jobs["2"].whole and jobs["1"].whole and jobs["12"].nice == 50
     later, took, busy = {"23.02": (0, 0, 0), "23.11": (0, 1, 1)}.get(release, (2, 1, 2))
@@ -65,13 +71,17 @@ def test_a_real_slurm_becomes_a_snapshot_that_a_desk_takes() -> None:
     assert columns["jobs"]["job_id"] == ["1", "2", "3", "4", "8", "11_1", "11_2", "11_3", "11_4", "11_5", "12"]
     assert columns["jobs"]["cores"] == [8, 6, 1, 8, 8, 32, 32, 32, 32, 32, 2], "whole nodes count with all their cores"
     assert columns["nodes"]["power"] == ["on"] * 5 + ["switching_off", "off", "on"]
-    assert columns["nodes"]["gone"] == [False, False, True, True, False, False, False, True], "n8: reserved by others, n7: by us"
+    assert columns["nodes"]["gone"] == [False, False, True, True, False, False, False, True], (
+        "n8: reserved by others, n7: by us"
+    )
     assert uneven(seen) and unsure.keys() == {2, 3}, "6 CPUs on two nodes lie 4 + 2, and not 3 + 3"
     held = Seen(NOW, seen.jobs, seen.nodes, seen.reservations, parts={"2": (("n3", 4), ("n4", 2))})
     again, unsure = snapshot(held, at)
     assert not unsure and again.columns()["nodes"]["gone"] == [False] * 7 + [True]
     orders = Desk(at.platform, "easy", "never").decide(again)
-    assert [(one.job_id, one.waits) for one in orders.starts] == [("4", True)], "five cores are free, and n7 has to be woken"
+    assert [(one.job_id, one.waits) for one in orders.starts] == [("4", True)], (
+        "five cores are free, and n7 has to be woken"
+    )
     assert orders.wakes == (6,)
 
 
@@ -99,23 +109,31 @@ def test_json_of_each_version(release: str) -> None:
             "4": (RUNNING, 3, 60.0, ("n3", "n4", "n5"), False, False),
         }
         assert parts["4"] == (("n3", 1), ("n4", 1), ("n5", 1))
-        assert [(one.name, one.cpus, one.allocated, one.busy_s) for one in nodes.values()][:1] == [("n1", 1, 1, 1795487271.0)]
+        assert [(one.name, one.cpus, one.allocated, one.busy_s) for one in nodes.values()][:1] == [
+            ("n1", 1, 1, 1795487271.0)
+        ]
 
 
-@pytest.mark.parametrize("error", [{"description": "function returned NULL list", "error_number": 9000}, {"error": "a"}, "b", 7])
+@pytest.mark.parametrize(
+    "error", [{"description": "function returned NULL list", "error_number": 9000}, {"error": "a"}, "b", 7]
+)
 def test_an_answer_that_says_itself_that_it_is_not_whole_is_refused(error: object) -> None:
     """As of squeue --json of 23.02 without slurmdbd: one job of thirteen, this error, and status 0."""
     told = json.loads(_read("squeue-23.02.json"))
     part = json.dumps({**told, "jobs": told["jobs"][:1], "errors": [error]})
     assert json_output.jobs(json.dumps({**told, "errors": []}))[0]
-    with pytest.raises(EscalaError, match=r"its answer is not whole: (function returned NULL list|a|b|7): use --read text"):
+    with pytest.raises(
+        EscalaError, match=r"its answer is not whole: (function returned NULL list|a|b|7): use --read text"
+    ):
         json_output.jobs(part)
 
 
 @pytest.mark.parametrize("release", WHEN)
 def test_what_is_read_may_stand_in_a_journal(release: str) -> None:
     jobs, _ = json_output.jobs(_read(f"squeue-{release}.json"))
-    told = Seen(NOW, jobs, json_output.nodes(_read(f"nodes-{release}.json")), {"r": Reservation("r", ("n1",), 1.0, math.inf)})
+    told = Seen(
+        NOW, jobs, json_output.nodes(_read(f"nodes-{release}.json")), {"r": Reservation("r", ("n1",), 1.0, math.inf)}
+    )
     for seen in (_seen(release), told):
         record = {"kind": "look", "t": NOW, "seq": 1, "seen": changes(None, seen)}
         assert shape.wrong(json.loads(json.dumps(record))) == ""
@@ -131,7 +149,11 @@ def test_changes_and_back() -> None:
     jobs["8"] = jobs["8"]._replace(priority=7, start_s=None)
     later = Seen(NOW + 10, jobs, seen.nodes | {"n5": seen.nodes["n5"]._replace(allocated=2)}, {})
     told = changes(seen, later)
-    assert [row[0] for row in told["jobs"]] == ["12"] and told["left"] == ["5"] and [row[0] for row in told["nodes"]] == ["n5"]
+    assert (
+        [row[0] for row in told["jobs"]] == ["12"]
+        and told["left"] == ["5"]
+        and [row[0] for row in told["nodes"]] == ["n5"]
+    )
     assert changes(later, later) == {}
     back = applied(seen, told, NOW + 10)
     assert back.nodes == later.nodes and back.reservations == {} and back.jobs["12"] == later.jobs["12"]
@@ -158,7 +180,8 @@ def test_names_that_are_more_than_names_are_refused() -> None:
 
 
 def test_garbage_is_refused_and_never_taken_for_something() -> None:
-    """A thousand outputs that are cut or have a changed character: what is read without a complaint is a state, and nothing else fails."""
+    """A thousand outputs that are cut or have a changed character: what is read without a complaint is a state, and
+    nothing else fails."""
     drawn = random.Random(1)
     files = {
         "squeue-22.05.txt": text.jobs,
@@ -172,7 +195,9 @@ def test_garbage_is_refused_and_never_taken_for_something() -> None:
         whole = _read(file)
         for _ in range(200):
             at = drawn.randrange(len(whole))
-            broken = whole[:at] if drawn.random() < 0.5 else whole[:at] + chr(drawn.randrange(1, 0x250)) + whole[at + 1 :]
+            broken = (
+                whole[:at] if drawn.random() < 0.5 else whole[:at] + chr(drawn.randrange(1, 0x250)) + whole[at + 1 :]
+            )
             try:
                 reading(broken)
             except EscalaError:
@@ -208,11 +233,14 @@ def test_states_of_nodes() -> None:
 
 
 def test_a_lab_switches_its_nodes_with_the_slurm_that_it_began_with(tmp_path: Path) -> None:
-    """Where another Slurm than that of the system comes first on the PATH. Slurm calls what switches nodes with hardly any environment."""
+    """Where another Slurm than that of the system comes first on the PATH. Slurm calls what switches nodes with hardly
+    any environment."""
     own = tmp_path / "own"
     own.mkdir()
     for program in ("slurmctld", "munged", "scontrol", "slurmd", "sinfo"):
-        (own / program).write_text(f'#!/bin/sh\necho {program} "$@" >> {own}/called\n[ {program} = sinfo ] && echo n1 idle || echo n1\n')
+        (own / program).write_text(
+            f'#!/bin/sh\necho {program} "$@" >> {own}/called\n[ {program} = sinfo ] && echo n1 idle || echo n1\n'
+        )
         (own / program).chmod(0o755)
     environment = {"PATH": f"{own}:/usr/bin:/bin", "LAB_BOOT_S": "0"}
     subprocess.run([SCRIPT, "up", tmp_path / "lab", "1"], env=environment, timeout=60, check=True, capture_output=True)
@@ -225,7 +253,16 @@ def test_a_suite_says_what_it_skipped_and_why(tmp_path: Path) -> None:
     (tmp_path / "test_two.py").write_text(
         "import pytest\n@pytest.mark.parametrize('k', [1, 2])\ndef test(k): pytest.skip('no Slurm here')\n"
     )
-    command = [sys.executable, "-m", "pytest", "-c", str(root / "pyproject.toml"), "-p", "no:cacheprovider", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-c",
+        str(root / "pyproject.toml"),
+        "-p",
+        "no:cacheprovider",
+        str(tmp_path),
+    ]
     said = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=root, check=True).stdout
     assert re.search(r"SKIPPED \[2\] .*: no Slurm here", said), said
 
@@ -237,7 +274,10 @@ def test_the_reader_asks_for_details_only_where_they_are_needed() -> None:
     def run(client: str, *words: str) -> str:
         asked.append(words[-1])
         if "--details" in words:
-            return "JobId=2 ArrayJobId=1 ArrayTaskId=7 x   Nodes=n[1-2] CPU_IDs=0-1,3 Mem=0 GRES=   Nodes=n3 CPU_IDs=0 Mem=0\n"
+            return (
+                "JobId=2 ArrayJobId=1 ArrayTaskId=7 x   Nodes=n[1-2] CPU_IDs=0-1,3 Mem=0 GRES=   Nodes=n3 "
+                "CPU_IDs=0 Mem=0\n"
+            )
         return slurm(client, *words)
 
     reader = Reader(run, clock=slurm.clock)
@@ -269,7 +309,9 @@ def test_clients_get_no_shell_a_time_and_a_small_environment(program: Path) -> N
     with pytest.raises(Failed, match="squeue x: status 3: bad"):
         Clients()("squeue", "x")
     (program / "scontrol").write_text("#!/bin/sh\necho slurm_update error: Invalid user id >&2; exit 1\n")
-    with pytest.raises(Failed, match=r"Invalid user id: Slurm does not let this user do that \(order needs AdminLevel=Operator"):
+    with pytest.raises(
+        Failed, match=r"Invalid user id: Slurm does not let this user do that \(order needs AdminLevel=Operator"
+    ):
         Clients()("scontrol", "update")
     (program / "squeue").write_text("#!/bin/sh\nexec sleep 30\n")
     with pytest.raises(Failed, match=r"no answer within 0\.5 s"):
@@ -278,5 +320,9 @@ def test_clients_get_no_shell_a_time_and_a_small_environment(program: Path) -> N
     with pytest.raises(EscalaError, match="everybody may write"):
         Clients()
     (program / "squeue").unlink()
-    with pytest.raises(EscalaError, match="no such program") if not Path("/usr/bin/squeue").exists() else pytest.raises(Failed):
+    with (
+        pytest.raises(EscalaError, match="no such program")
+        if not Path("/usr/bin/squeue").exists()
+        else pytest.raises(Failed)
+    ):
         Clients()("squeue", "--no-such-option")

@@ -1,4 +1,5 @@
-"""Beside a real Slurm of eight emulated nodes: choose these tests with -m slurm; they are skipped where Slurm is not installed."""
+"""Beside a real Slurm of eight emulated nodes: choose these tests with -m slurm; they are skipped where Slurm is not
+installed."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ def _beside(*options: str) -> None:
     assert run(["beside", "slurm", "--power", WATTS, "--period", "1", *options]) == 0
 
 
-def test_shadow_changes_nothing_and_agrees_with_what_happens(real: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shadow_changes_nothing_and_agrees_with_what_happens(
+    real: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SLURM_CONF", real.environment["SLURM_CONF"])
     real.submit("-N8", "-t5", seconds=120)
     waiting = [real.submit("-N2", "-t1", "--exclusive") for _ in range(3)]
@@ -55,7 +58,14 @@ def test_shadow_changes_nothing_and_agrees_with_what_happens(real: Lab, tmp_path
 
 def _changes_are_seen(real: Lab, job: str, before: str) -> None:
     """The comparison can fail: each of what the other modes do differs, until it is taken back."""
-    reservation = ("reservationname=escala_n1", "starttime=now", "duration=1", "nodes=n1", "user=root", "flags=ignore_jobs")
+    reservation = (
+        "reservationname=escala_n1",
+        "starttime=now",
+        "duration=1",
+        "nodes=n1",
+        "user=root",
+        "flags=ignore_jobs",
+    )
     for there, back in (
         (("update", f"jobid={job}", "nice=3"), ("update", f"jobid={job}", "nice=0")),
         (("create", "reservation", *reservation), ("delete", "reservationname=escala_n1")),
@@ -68,7 +78,9 @@ def _changes_are_seen(real: Lab, job: str, before: str) -> None:
             assert real.state() == before, back
 
 
-def test_order_mode_makes_slurm_start_jobs_as_the_policy_wants(real: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_order_mode_makes_slurm_start_jobs_as_the_policy_wants(
+    real: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SLURM_CONF", real.environment["SLURM_CONF"])
     assert until(lambda: "alloc" not in real.run("sinfo", "-h", "-o", "%T"), 30)
     full = real.submit("-N8", "-t5", seconds=200)
@@ -77,7 +89,9 @@ def test_order_mode_makes_slurm_start_jobs_as_the_policy_wants(real: Lab, tmp_pa
     with once_watched(tmp_path, lambda: real.run("scancel", full)):
         _beside("--mode", "order", "--i-am-root", "--scheduler", "sjf", "--folder", str(tmp_path), "--looks", "5")
     commands = [command for one in records(tmp_path / JOURNAL) for command, done in one.get("acted", ()) if done]
-    assert 0 < len(commands) <= 8 and all(re.fullmatch(r"scontrol update jobid=\d+ nice=-?\d+", command) for command in commands)
+    assert 0 < len(commands) <= 8 and all(
+        re.fullmatch(r"scontrol update jobid=\d+ nice=-?\d+", command) for command in commands
+    )
     assert until(lambda: all(real.jobs().get(job, ("",))[0] == "COMPLETED" for job in jobs.values()), 60)
     started = real.jobs()
     assert sorted(jobs, key=lambda minutes: started[jobs[minutes]][1]) == [1, 2, 3, 4, 5, 6, 7, 8]
@@ -86,7 +100,19 @@ def test_order_mode_makes_slurm_start_jobs_as_the_policy_wants(real: Lab, tmp_pa
 def test_kill_9_loses_nothing(real: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process of its own, killed without warning several times: every look is whole, and their numbers go on."""
     monkeypatch.setenv("SLURM_CONF", real.environment["SLURM_CONF"])
-    command = [sys.executable, "-m", "escala", "beside", "slurm", "--power", WATTS, "--period", "0.5", "--folder", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "escala",
+        "beside",
+        "slurm",
+        "--power",
+        WATTS,
+        "--period",
+        "0.5",
+        "--folder",
+        str(tmp_path),
+    ]
     path = tmp_path / JOURNAL
     for k in range(3):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

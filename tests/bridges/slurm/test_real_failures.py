@@ -1,4 +1,5 @@
-"""Beside a real Slurm whose nodes do not boot, and whose controller ends, begins again, or answers late. Choose with -m slurm."""
+"""Beside a real Slurm whose nodes do not boot, and whose controller ends, begins again, or answers late. Choose with -m
+slurm."""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ FULL = ("--mode", "full", "--shutdown", "timeout:1", "--lease", "30", *GUARDS)
 @pytest.fixture(scope="module")
 def acting_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Acting]:
     folder, home = tmp_path_factory.mktemp("acting"), tmp_path_factory.mktemp("home")
-    with lab(tmp_path_factory.mktemp("lab"), len(NODES), resume_s=4) as real, acting(real, folder, home, *FULL) as found:
+    with (
+        lab(tmp_path_factory.mktemp("lab"), len(NODES), resume_s=4) as real,
+        acting(real, folder, home, *FULL) as found,
+    ):
         yield found
 
 
@@ -50,11 +54,16 @@ def test_nodes_that_do_not_boot_are_counted_said_and_left_for_an_operator(acts: 
     assert until(lambda: "wake n6: boots" in status(acts.folder / JOURNAL)["refused"], 90), acts.said
     looks = len(acts.looks)
     assert until(lambda: len(acts.looks) > looks + 5, 30)
-    assert sorted(_woken(acts)) == NODES[:4], "two by two, once each; after three boots that failed in a row no other node is tried"
+    assert sorted(_woken(acts)) == NODES[:4], (
+        "two by two, once each; after three boots that failed in a row no other node is tried"
+    )
     assert {name for name, state in real.nodes().items() if "down" in state} == set(NODES[:4])
     assert status(acts.folder / JOURNAL)["set_aside"] == NODES[:4] and not set(real.leases()) & set(NODES[:4])
     assert "escala_beside_aside_nodes 4\n" in (acts.folder / METRICS).read_text()
-    told = re.findall(r"(n\d(?:, n\d)*) did not boot, and (?:is|are) set aside: .*scontrol update nodename=(\S+) state=resume", acts.said)
+    told = re.findall(
+        r"(n\d(?:, n\d)*) did not boot, and (?:is|are) set aside: .*scontrol update nodename=(\S+) state=resume",
+        acts.said,
+    )
     assert sorted(",".join(names for _, names in told).split(",")) == NODES[:4], acts.said
     assert all(said == names.replace(",", ", ") for said, names in told), acts.said
     assert not real.began(job)
@@ -74,7 +83,9 @@ def test_the_controller_begins_again_and_so_does_the_work(acts: Acting) -> None:
         before = len(acts.records)
         assert until(lambda: sum(one["kind"] == MISS for one in acts.records[before:]) >= 2, 30)
         assert len(acts.given) == given, "no order without a look"
-    assert until(lambda: acts.records[-1].get("refused") == [["all", "", "errors"]], 30), "nothing is done until three looks went well"
+    assert until(lambda: acts.records[-1].get("refused") == [["all", "", "errors"]], 30), (
+        "nothing is done until three looks went well"
+    )
     assert until(lambda: "nothing is done for now, guard errors" in acts.said, 10) and "look missed" in acts.said
     assert until(lambda: any("acted" in one for one in acts.records[before:]), 40), "leases are renewed"
     assert real.leases() == leases, "Slurm kept them, and they are the same"

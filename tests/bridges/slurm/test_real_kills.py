@@ -1,4 +1,5 @@
-"""Beside a real Slurm: what acts is killed within its commands, begun again, and taken back: choose these tests with -m slurm."""
+"""Beside a real Slurm: what acts is killed within its commands, begun again, and taken back: choose these tests with -m
+slurm."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ def _whole(acts: Acting, begun: int) -> None:
     numbers = [one["seq"] for one in acts.looks]
     assert numbers[0] == 1 and all(after - before in (0, 1) for before, after in itertools.pairwise(numbers))
     assert sum(one["kind"] == BEGIN for one in acts.records) == begun
-    assert all(done for one in acts.looks for _, done in one.get("acted", ())), "Slurm refused none, as what is done already"
+    assert all(done for one in acts.looks for _, done in one.get("acted", ())), (
+        "Slurm refused none, as what is done already"
+    )
 
 
 def _order(real: Lab, jobs: dict[int, str]) -> list[int]:
@@ -45,13 +48,25 @@ def test_order_mode_killed_within_its_commands_goes_on_and_is_undone(
 ) -> None:
     monkeypatch.setenv("SLURM_CONF", real.environment["SLURM_CONF"])
     full = real.submit("-N4", "-t5", seconds=250)
-    jobs = {limit: real.submit("-N4", f"-t{limit}", *(["--nice=7"] if limit == 8 else []), seconds=1) for limit in (7, 3, 8, 1)}
+    jobs = {
+        limit: real.submit("-N4", f"-t{limit}", *(["--nice=7"] if limit == 8 else []), seconds=1)
+        for limit in (7, 3, 8, 1)
+    }
     real.run(
-        "scontrol", "create", "reservation", "reservationname=escala_meeting", "starttime=now+9000", "duration=1", "nodes=n1", "user=root"
+        "scontrol",
+        "create",
+        "reservation",
+        "reservationname=escala_meeting",
+        "starttime=now+9000",
+        "duration=1",
+        "nodes=n1",
+        "user=root",
     )
     assert until(lambda: real.began(full), 20)
     before = real.state()
-    with acting(real, tmp_path, state_home, "--partition", "batch", "--mode", "order", "--scheduler", "sjf", "--lease", "20") as acts:
+    with acting(
+        real, tmp_path, state_home, "--partition", "batch", "--mode", "order", "--scheduler", "sjf", "--lease", "20"
+    ) as acts:
         acts.begin(when="after nice=")
         assert acts.died() and len(_nices(acts)) == 1, "the first nice was given, and is in no journal"
         acts.begin(when="before nice=")
@@ -82,20 +97,38 @@ def _nices(acts: Acting) -> list[str]:
 def _others_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """As another user, or another machine, would: with a lock of its own and another folder."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
-    options = ["--partition", "batch", "--mode", "order", "--i-am-root", "--looks", "1", "--period", "1", "--lease", "20"]
+    options = [
+        "--partition",
+        "batch",
+        "--mode",
+        "order",
+        "--i-am-root",
+        "--looks",
+        "1",
+        "--period",
+        "1",
+        "--lease",
+        "20",
+    ]
     assert run(["beside", "slurm", "--folder", str(tmp_path / "other"), *options]) == 2
     told = capsys.readouterr().err.strip().splitlines()[-1]
     assert re.fullmatch(
-        r"error: partition batch: a process of \w+ acts on it, as reservation escala_acts_batch says: .* \(in \d+ s\)", told
+        r"error: partition batch: a process of \w+ acts on it, as reservation escala_acts_batch says: .* \(in \d+ s\)",
+        told,
     ), told
 
 
-def test_full_mode_killed_within_its_commands_goes_on_and_leaves_nothing(real: Lab, tmp_path: Path, state_home: Path) -> None:
-    """Nodes go off under leases and come on for a job, through a death at each kind of command; the last one leaves Slurm its nodes."""
+def test_full_mode_killed_within_its_commands_goes_on_and_leaves_nothing(
+    real: Lab, tmp_path: Path, state_home: Path
+) -> None:
+    """Nodes go off under leases and come on for a job, through a death at each kind of command; the last one leaves
+    Slurm its nodes."""
     options = ("--partition", "batch", "--mode", "full", "--shutdown", "timeout:1", "--lease", "25", *GUARDS)
     with acting(real, tmp_path, state_home, *options) as acts:
         acts.begin(when="after create reservation reservationname=escala_n1")
-        assert acts.died() and list(real.leases()) == ["n1"] and not _switched(acts, "n1"), "a node with a lease, that nobody switched"
+        assert acts.died() and list(real.leases()) == ["n1"] and not _switched(acts, "n1"), (
+            "a node with a lease, that nobody switched"
+        )
         acts.begin(when="after nodename=n2 state=power_down")
         assert acts.died() and "n2" in real.leases()
         acts.begin()
@@ -112,12 +145,16 @@ def test_full_mode_killed_within_its_commands_goes_on_and_leaves_nothing(real: L
         assert until(lambda: real.began(job), 60), acts.said
         acts.end(signal.SIGKILL)
         woken = [node for node in ("n1", "n2", "n3", "n4") if "power_up" in _switched(acts, node)]
-        assert len(woken) == 2 and all(_switched(acts, node)[:2] == ["power_down", "power_up"] for node in woken), acts.given
+        assert len(woken) == 2 and all(_switched(acts, node)[:2] == ["power_down", "power_up"] for node in woken), (
+            acts.given
+        )
         assert " Restarts=0 " in real.run("scontrol", "--oneliner", "show", "job", job)
         _whole(acts, 6)
         later = real.submit("-p", "endless", "-N4", "-t", "UNLIMITED", seconds=1)
         assert until(lambda: not real.leases(), 80), "Slurm looks at reservations that have run out every half minute"
-        assert until(lambda: real.began(later), 60), "no node is lost, and the mark that is left holds back no job, even without a limit"
+        assert until(lambda: real.began(later), 60), (
+            "no node is lost, and the mark that is left holds back no job, even without a limit"
+        )
         assert "escala_acts_batch" in real.run("scontrol", "--oneliner", "show", "reservations")
         assert not [state for state in real.nodes().values() if "down" in state]
 

@@ -18,8 +18,13 @@ from escala.cli.app import run
 from tests.bridges.slurm.lab import Lab, lab, once_watched
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
-WEIGHTS = "PriorityType=priority/multifactor\nPriorityWeightJobSize=400\nPriorityWeightPartition=1000\nPriorityCalcPeriod=1"
-PARTITIONS = "PartitionName=small Nodes=n[1-2] PriorityJobFactor=1 State=UP\nPartitionName=big Nodes=n[3-6] PriorityJobFactor=5 State=UP"
+WEIGHTS = (
+    "PriorityType=priority/multifactor\nPriorityWeightJobSize=400\nPriorityWeightPartition=1000\nPriorityCalcPeriod=1"
+)
+PARTITIONS = (
+    "PartitionName=small Nodes=n[1-2] PriorityJobFactor=1 State=UP\nPartitionName=big Nodes=n[3-6] "
+    "PriorityJobFactor=5 State=UP"
+)
 UNMET_S = 15.0
 """How long, in place of a minute, a job may wait before nodes that are kept off get the blame."""
 
@@ -58,23 +63,56 @@ def test_order_is_set_in_one_partition_and_left_alone_in_the_other(
     big, others = _queued(weighted, "big", 4, (3, 1, 2))
     time.sleep(2)
     seen = Reader(Clients()).read()
-    assert {seen.jobs[job].priority for job in mine.values()} != {seen.jobs[job].priority for job in others.values()}, "weights count"
-    options = ["--partition", "small", "--mode", "order", "--i-am-root", "--scheduler", "sjf", "--period", "1", "--looks", "5"]
+    assert {seen.jobs[job].priority for job in mine.values()} != {seen.jobs[job].priority for job in others.values()}, (
+        "weights count"
+    )
+    options = [
+        "--partition",
+        "small",
+        "--mode",
+        "order",
+        "--i-am-root",
+        "--scheduler",
+        "sjf",
+        "--period",
+        "1",
+        "--looks",
+        "5",
+    ]
     with once_watched(tmp_path, lambda: weighted.run("scancel", small, big)):
         assert run(["beside", "slurm", "--folder", str(tmp_path), *options]) == 0
     told = [command for one in records(tmp_path / JOURNAL) for command, done in one.get("acted", ()) if done]
-    changed = {match[1] for command in told if (match := re.fullmatch(r"scontrol update jobid=(\d+) nice=-?\d+", command))}
+    changed = {
+        match[1] for command in told if (match := re.fullmatch(r"scontrol update jobid=(\d+) nice=-?\d+", command))
+    }
     assert len(told) > 0 and changed <= set(mine.values()), "jobs of the other partition are not ours"
     assert _order(weighted, mine) == [1, 2, 3, 4] and _order(weighted, others) == [3, 1, 2]
 
 
-def test_nodes_of_one_partition_go_off_and_those_of_the_other_stay(weighted: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nodes_of_one_partition_go_off_and_those_of_the_other_stay(
+    weighted: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SLURM_CONF", weighted.environment["SLURM_CONF"])
     watts = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=3,switch_on_s=5"
     guards = ["--allow", "n[1-2]", "--spare", "0", "--min-on", "0", "--lease", "20", "--i-am-root"]
-    options = ["--partition", "small", "--mode", "power", "--shutdown", "timeout:1", "--power", watts, "--period", "1", "--looks", "12"]
+    options = [
+        "--partition",
+        "small",
+        "--mode",
+        "power",
+        "--shutdown",
+        "timeout:1",
+        "--power",
+        watts,
+        "--period",
+        "1",
+        "--looks",
+        "12",
+    ]
     assert run(["beside", "slurm", "--folder", str(tmp_path), *options, *guards]) == 0
-    states = dict(line.split("|") for line in weighted.run("sinfo", "-h", "-N", "-p", "batch", "-o", "%N|%T").splitlines())
+    states = dict(
+        line.split("|") for line in weighted.run("sinfo", "-h", "-N", "-p", "batch", "-o", "%N|%T").splitlines()
+    )
     assert [states[f"n{k}"][-1] in "~%" for k in range(1, 7)] == [True, True, False, False, False, False], states
     assert run(["beside", "undo", str(tmp_path)]) == 0
     assert "No reservations" in weighted.run("scontrol", "-o", "show", "reservations")
@@ -83,18 +121,33 @@ def test_nodes_of_one_partition_go_off_and_those_of_the_other_stay(weighted: Lab
 def test_nobody_is_kept_waiting_for_nodes_that_are_kept_off(
     weighted: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A job of another partition that has the nodes too gets them at once; one that needs a node by name, after a minute, of which a
-    quarter is waited here."""
+    """A job of another partition that has the nodes too gets them at once; one that needs a node by name, after a
+    minute, of which a quarter is waited here."""
     monkeypatch.setenv("SLURM_CONF", weighted.environment["SLURM_CONF"])
     monkeypatch.setattr(guard, "UNMET_S", UNMET_S)
     watts = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=3,switch_on_s=5"
     guards = ["--allow", "n[1-2]", "--spare", "0", "--min-on", "0", "--lease", "30", "--i-am-root"]
-    asked = ["beside", "slurm", "--folder", str(tmp_path), "--partition", "small", "--mode", "full", "--period", "1", *guards]
+    asked = [
+        "beside",
+        "slurm",
+        "--folder",
+        str(tmp_path),
+        "--partition",
+        "small",
+        "--mode",
+        "full",
+        "--period",
+        "1",
+        *guards,
+    ]
     assert run(asked) == 2 and "say by --power what that takes" in capsys.readouterr().err
     asked += ["--shutdown", "timeout:1", "--power", watts]
     assert run([*asked, "--looks", "12"]) == 0
     assert set(Reader(Clients()).read().reservations) >= {"escala_n1", "escala_n2"}
-    other, named = weighted.submit("-pbatch", "-N1", "-wn1", seconds=1), weighted.submit("-psmall", "-N1", "-wn2", seconds=1)
+    other, named = (
+        weighted.submit("-pbatch", "-N1", "-wn1", seconds=1),
+        weighted.submit("-psmall", "-N1", "-wn2", seconds=1),
+    )
     waits: dict[str, int] = {}
     for _ in range(11):
         assert run([*asked, "--looks", "10"]) == 0
@@ -108,4 +161,8 @@ def test_nobody_is_kept_waiting_for_nodes_that_are_kept_off(
 def _waits(real: Lab, jobs: tuple[str, ...]) -> dict[str, int]:
     """Job -> how long it waited, of those that have ended well."""
     lines = (line.split("|") for line in real.run("squeue", "-h", "-a", "-t", "all", "-o", "%i|%T|%V|%S").splitlines())
-    return {number: int(start) - int(submit) for number, state, submit, start in lines if number in jobs and state == "COMPLETED"}
+    return {
+        number: int(start) - int(submit)
+        for number, state, submit, start in lines
+        if number in jobs and state == "COMPLETED"
+    }

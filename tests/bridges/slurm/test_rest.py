@@ -52,7 +52,9 @@ def test_the_answers_of_22_05_by_hand(tmp_path: Path) -> None:
     assert {"POWERED_DOWN", "RESERVED"} <= seen.nodes["n8"].state and seen.nodes["n6"].allocated == 2
 
 
-def test_a_whole_run_reads_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_whole_run_reads_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Without Slurm's clients; modes that act need them."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with restd(tmp_path / "r", "v0.0.42", from_recorded("24.11")):
@@ -93,9 +95,15 @@ def test_answers_that_are_none(what: str, status: int, body: bytes, said: str, t
 def test_nobody_there_another_server_and_half_an_answer(tmp_path: Path) -> None:
     with pytest.raises(EscalaError, match="see whether it runs and lets this user ask"):
         RestReader(Rest(tmp_path / "none"))
-    with restd(tmp_path / "a", "v0.0.37", from_recorded("22.05")), pytest.raises(EscalaError, match=r"it answers to none of v0\.0\.38 to"):
+    with (
+        restd(tmp_path / "a", "v0.0.37", from_recorded("22.05")),
+        pytest.raises(EscalaError, match=r"it answers to none of v0\.0\.38 to"),
+    ):
         RestReader(Rest(tmp_path / "a"))
-    with restd(tmp_path / "b", "v0.0.38", lambda what: (200, b"{}")), pytest.raises(EscalaError, match="names no release of Slurm"):
+    with (
+        restd(tmp_path / "b", "v0.0.38", lambda what: (200, b"{}")),
+        pytest.raises(EscalaError, match="names no release of Slurm"),
+    ):
         RestReader(Rest(tmp_path / "b"))
     told = from_recorded("22.05")
     with restd(tmp_path / "c", "v0.0.38", lambda what: None if what == "jobs" else told(what)):
@@ -138,7 +146,9 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Path]]
         release = found.run("squeue", "--version").split()[1]
         plugin = "v0.0.38" if release < "23.11" else "slurmctld"  # all of them want slurmdbd
         command = [program, "-s", plugin, "-a", "rest_auth/local", f"unix:{path}"]
-        process = subprocess.Popen(command, env=environment, cwd=found.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command, env=environment, cwd=found.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         try:
             end = time.monotonic() + 10
             while not path.exists() and time.monotonic() < end:
@@ -154,12 +164,20 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Path]]
 def test_the_real_one_says_what_the_clients_say(real: tuple[Lab, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     found, path = real
     monkeypatch.setenv("SLURM_CONF", found.environment["SLURM_CONF"])
-    for options in (("-N2", "--exclusive", "-t9"), ("-n5", "-t3"), ("-N4", "--exclusive"), ("--array=1-3", "-n2"), ("-H",)):
+    for options in (
+        ("-N2", "--exclusive", "-t9"),
+        ("-n5", "-t3"),
+        ("-N4", "--exclusive"),
+        ("--array=1-3", "-n2"),
+        ("-H",),
+    ):
         found.submit(*options, seconds=60)
     time.sleep(4)
     for _ in range(5):  # a reason may change between two looks
         by_rest, by_text = RestReader(Rest(path)).read(), Reader(Clients()).read()
         if by_rest.jobs == by_text.jobs:
             break
-    assert by_rest.jobs == by_text.jobs and by_rest.nodes == by_text.nodes and by_rest.reservations == by_text.reservations
+    assert (
+        by_rest.jobs == by_text.jobs and by_rest.nodes == by_text.nodes and by_rest.reservations == by_text.reservations
+    )
     assert len(by_rest.jobs) == 7 and any(job.state == "running" for job in by_rest.jobs.values())

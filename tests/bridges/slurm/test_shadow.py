@@ -1,4 +1,5 @@
-"""Beside a fake Slurm: what a policy would do is written down, nothing is done, and whatever kills the process loses nothing."""
+"""Beside a fake Slurm: what a policy would do is written down, nothing is done, and whatever kills the process loses
+nothing."""
 
 from __future__ import annotations
 
@@ -66,7 +67,9 @@ def test_killed_at_any_look_nothing_is_lost(every: int, tmp_path: Path) -> None:
     for name, restart in (("whole", 0), ("killed", every)):
         run_beside(tmp_path / name, 40, restart)
     assert looks_of(tmp_path / "killed") == looks_of(tmp_path / "whole")
-    assert [seen.jobs for seen in looks(tmp_path / "killed" / JOURNAL)] == [seen.jobs for seen in looks(tmp_path / "whole" / JOURNAL)]
+    assert [seen.jobs for seen in looks(tmp_path / "killed" / JOURNAL)] == [
+        seen.jobs for seen in looks(tmp_path / "whole" / JOURNAL)
+    ]
 
 
 def test_a_replay_of_the_journal_says_the_same_and_other_policies_may_be_asked(tmp_path: Path) -> None:
@@ -87,7 +90,8 @@ def test_a_replay_of_the_journal_says_the_same_and_other_policies_may_be_asked(t
 
 
 def test_what_is_pretended_by_hand() -> None:
-    """Two nodes, of which the policy switches one off: 5 s at 120 W, then 10 W, against 100 W idle; a job that needs it wakes it."""
+    """Two nodes, of which the policy switches one off: 5 s at 120 W, then 10 W, against 100 W idle; a job that needs it
+    wakes it."""
     slurm = FakeSlurm(2)
     reader = Reader(slurm, clock=slurm.clock)
     pretend = Pretend(layout(reader.read(), "batch", WATTS), 100.0)
@@ -125,7 +129,9 @@ def test_a_node_that_wakes_is_on_when_its_switch_has_ended() -> None:
     seen = reader.read()
     pretend.advance(seen, lived)
     assert lived.switching_s == 20.0 and lived.off_s == 0.0
-    assert pretend.power(seen.nodes["n1"]) == ("on", EPOCH + 30.0, None), "idle since it is on again, not since it was busy"
+    assert pretend.power(seen.nodes["n1"]) == ("on", EPOCH + 30.0, None), (
+        "idle since it is on again, not since it was busy"
+    )
 
 
 class _Failing:
@@ -144,7 +150,9 @@ def _fails(_: str) -> str:
     raise EscalaError("scontrol: no answer within 10 s")
 
 
-@pytest.mark.parametrize("how", [_fails, lambda text: text[: len(text) // 2 + 3], lambda _: "slurm_load_jobs error\n", lambda _: "\0\n"])
+@pytest.mark.parametrize(
+    "how", [_fails, lambda text: text[: len(text) // 2 + 3], lambda _: "slurm_load_jobs error\n", lambda _: "\0\n"]
+)
 def test_a_look_that_fails_is_missed_and_the_next_one_goes_on(how: Any, tmp_path: Path) -> None:
     slurm = FakeSlurm(8, thirty_jobs())
     slurm.advance(60)
@@ -157,7 +165,9 @@ def test_a_look_that_fails_is_missed_and_the_next_one_goes_on(how: Any, tmp_path
     assert beside.misses == 1 and beside.seq == 4
     missed = [one for one in records(tmp_path / JOURNAL) if one["kind"] == journals.MISS]
     assert len(missed) == 1 and missed[0]["why"] and "\n" not in missed[0]["why"]
-    assert [one["lived"].get("watched_s", 0.0) for one in looks_of(tmp_path)] == [0.0, 10.0, 20.0, 10.0], "no time is lost"
+    assert [one["lived"].get("watched_s", 0.0) for one in looks_of(tmp_path)] == [0.0, 10.0, 20.0, 10.0], (
+        "no time is lost"
+    )
 
 
 def test_the_clock_goes_back(tmp_path: Path) -> None:
@@ -191,7 +201,14 @@ def test_status_explain_and_metrics(tmp_path: Path) -> None:
     states = Counter(job.state for job in beside.seen.jobs.values())
     assert f'jobs{{state="waiting"}} {states["pending"]}\n' in text
     assert f'jobs{{state="running"}} {states["running"] + states["booting"]}\n' in text
-    total = float(re.search(r"^escala_beside_off_node_seconds_total (.*)$", text, re.MULTILINE)[1])  # type: ignore[index]
+    total = float(
+        re.search(
+            r"^escala_beside_off_node_seconds_total "
+            r"(.*)$",
+            text,
+            re.MULTILINE,
+        )[1]
+    )  # type: ignore[index]
     assert total == pytest.approx(total_of(looks_of(tmp_path), "off_s"), abs=1e-2)
     starts = sum(int(n) for n in re.findall(r'starts_total\{taken="\w+"\} (\d+)', text))
     assert starts == sum(len(one.get("started", ())) for one in looks_of(tmp_path))
@@ -260,7 +277,10 @@ def test_a_job_that_ran_before_the_first_look_is_told_with_its_start_and_nodes(t
     beside.journal.close()
     one, two = ("\n".join(explain(tmp_path / JOURNAL, job)) for job in "12")
     assert " on 1 node, submitted" in one and " on 2 nodes, submitted" in two
-    started = f"Slurm started it at {moment(EPOCH + 1)} on n1, 0 s after its submission: before the first look, so that nobody was asked"
+    started = (
+        f"Slurm started it at {moment(EPOCH + 1)} on n1, 0 s after its submission: before the first look, so "
+        "that nobody was asked"
+    )
     assert started in one and " on n2, n3, " in two
 
 
@@ -270,7 +290,9 @@ def test_counts_of_a_shield_are_in_every_look_and_in_the_metrics(tmp_path: Path)
     reader = Reader(slurm, clock=slurm.clock)
     at = layout(reader.read(), "batch", WATTS)
     for begun in range(2):
-        beside = Beside(reader, Desk(at.platform, _Counting(), "never"), at, tmp_path, Setting("shadow", PERIOD, {"slurm": "22.05"}))
+        beside = Beside(
+            reader, Desk(at.platform, _Counting(), "never"), at, tmp_path, Setting("shadow", PERIOD, {"slurm": "22.05"})
+        )
         beside.begin(slurm.clock())
         metrics = Metrics(beside)
         for _ in range(4):
@@ -296,7 +318,9 @@ def test_nodes_that_come_and_go(tmp_path: Path) -> None:
     slurm.nodes["n5"] = FakeNode("n5")
     slurm.advance(PERIOD)
     beside.cycle()
-    assert looks_of(tmp_path)[-1]["added"] == ["n5"] == status(tmp_path / JOURNAL)["added_nodes"], "it goes on with those that it knows"
+    assert looks_of(tmp_path)[-1]["added"] == ["n5"] == status(tmp_path / JOURNAL)["added_nodes"], (
+        "it goes on with those that it knows"
+    )
     slurm.nodes["n5"].partition = "other"
     slurm.advance(PERIOD)
     beside.cycle()

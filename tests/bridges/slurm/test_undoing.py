@@ -34,7 +34,9 @@ def test_undo_gives_jobs_their_nice_back_but_not_what_others_have_set(tmp_path: 
     count = len(slurm.commands)
     assert undo(slurm, tmp_path, dry=True)[0] and len(slurm.commands) == count
     done, left = undo(slurm, tmp_path)
-    assert all(good for _, good in done) and left == [f"job {changed[0].number}: its nice was set by somebody else since"]
+    assert all(good for _, good in done) and left == [
+        f"job {changed[0].number}: its nice was set by somebody else since"
+    ]
     assert [job.number for job in slurm.jobs if (job.priority, job.nice) != before[job.number]] == [changed[0].number]
     assert undo(slurm, tmp_path) == ([], left)
 
@@ -100,19 +102,30 @@ def test_undo_gives_up_what_its_own_process_made_and_nothing_else(tmp_path: Path
     assert set(slurm.reservations) == {"escala_n1", "escala_n2"}
     slurm("scontrol", "delete", "reservationname=escala_n2")
     slurm.advance(200)
-    others = {"escala_meeting": ("n3,n4", "root"), "escala_n5": ("n5", "ann"), "escala_n2": ("n2", "ann"), "escala_n1": ("n1", "ann")}
+    others = {
+        "escala_meeting": ("n3,n4", "root"),
+        "escala_n5": ("n5", "ann"),
+        "escala_n2": ("n2", "ann"),
+        "escala_n1": ("n1", "ann"),
+    }
     for name, (nodes, user) in others.items():
         reserve(slurm, name, nodes, user)
     done, left = undo(slurm, tmp_path)
-    assert done == [] and set(slurm.reservations) == set(others), "leases that have run out: what bears their names by now is another's"
-    assert [line.split(":")[0] for line in left] == [f"reservation {name} of {user}" for name, (_, user) in others.items()]
+    assert done == [] and set(slurm.reservations) == set(others), (
+        "leases that have run out: what bears their names by now is another's"
+    )
+    assert [line.split(":")[0] for line in left] == [
+        f"reservation {name} of {user}" for name, (_, user) in others.items()
+    ]
     for name in ("escala_n1", "escala_n2", "escala_n5"):
         slurm("scontrol", "delete", f"reservationname={name}")
     world.begin()
     world.go(3)
     world.die()
     reserve(slurm, "escala_n5", "n5", "ann")
-    assert sorted(line for line, _ in undo(slurm, tmp_path)[0]) == [f"scontrol delete reservationname=escala_n{k}" for k in (1, 2)]
+    assert sorted(line for line, _ in undo(slurm, tmp_path)[0]) == [
+        f"scontrol delete reservationname=escala_n{k}" for k in (1, 2)
+    ]
     assert set(slurm.reservations) == {"escala_meeting", "escala_n5"}
 
 

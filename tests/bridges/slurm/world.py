@@ -28,7 +28,9 @@ FAST = Limits(spare=0, switches=100, min_on_s=0, min_off_s=0, boot_s=90, lease_s
 class World:
     """A fake Slurm, and what runs beside it; it can die and begin anew."""
 
-    def __init__(self, slurm: FakeSlurm, folder: Path, mode: str, limits: Limits = FAST, run: Any = None, **given: Any) -> None:
+    def __init__(
+        self, slurm: FakeSlurm, folder: Path, mode: str, limits: Limits = FAST, run: Any = None, **given: Any
+    ) -> None:
         self.slurm, self.folder, self.mode, self.limits, self.run = slurm, folder, mode, limits, run or slurm
         self.marks = given.pop("marks", False)  # says in Slurm that it acts
         self.policies = {"scheduler": "easy", "shutdown": "timeout:0", **given}
@@ -67,17 +69,29 @@ class World:
 def queue(*seconds: int, nodes: int = 8) -> FakeSlurm:
     """A machine that is full for 100 s, and jobs of these limits behind."""
     full = FakeJob(1, EPOCH + 1, nodes, 100, priority=5000)
-    waiting = [FakeJob(k + 2, EPOCH + 2, nodes, 20, limit=60 * limit, priority=1000 - k) for k, limit in enumerate(seconds)]
+    waiting = [
+        FakeJob(k + 2, EPOCH + 2, nodes, 20, limit=60 * limit, priority=1000 - k) for k, limit in enumerate(seconds)
+    ]
     slurm = FakeSlurm(nodes, [full, *waiting])
     slurm.advance(3)
     return slurm
 
 
-def undo(slurm: FakeSlurm, folder: Path, user: str = "ann", dry: bool = False) -> tuple[list[tuple[str, bool]], list[str]]:
+def undo(
+    slurm: FakeSlurm, folder: Path, user: str = "ann", dry: bool = False
+) -> tuple[list[tuple[str, bool]], list[str]]:
     changes = Changes(folder)
     seen = Reader(slurm, clock=slurm.clock).read()
     return undone(slurm, seen, changes, leased_by(changes, folder / JOURNAL, user), dry)
 
 
 def reserve(slurm: FakeSlurm, name: str, nodes: str, user: str = "root") -> None:
-    slurm("scontrol", "create", "reservation", f"reservationname={name}", "endtime=now+9999", f"nodes={nodes}", f"user={user}")
+    slurm(
+        "scontrol",
+        "create",
+        "reservation",
+        f"reservationname={name}",
+        "endtime=now+9999",
+        f"nodes={nodes}",
+        f"user={user}",
+    )

@@ -14,7 +14,8 @@ from escala.platform.hostlist import hosts_of
 from escala.platform.site import nodes_of_intervals
 
 OWN = Path(__file__).parent / "recorded"
-"""Runs of Slurm 22.05.8 that were recorded for these tests; the others are in a folder of material beside the repository."""
+"""Runs of Slurm 22.05.8 that were recorded for these tests; the others are in a folder of material beside the
+repository."""
 ASKED = {
     "mem_per_cpu_mb": "memory_mb_per_core",
     "mem_per_node_mb": "memory_mb_per_node",
@@ -29,10 +30,13 @@ WHO = ("user", "account", "qos")
 def conf_of(run: dict[str, Any]) -> str:
     """The slurm.conf of a recorded run."""
     nodes = [
-        f"NodeName={one['name']} CPUs={one['cpus']} RealMemory={one['memory_mb']} {one.get('more', '')}".rstrip() for one in run["nodes"]
+        f"NodeName={one['name']} CPUs={one['cpus']} RealMemory={one['memory_mb']} {one.get('more', '')}".rstrip()
+        for one in run["nodes"]
     ]
     partitions = [line for line in run["config"] if line.startswith("PartitionName")]
-    return "\n".join(["ClusterName=lab", *(line for line in run["config"] if line not in partitions), *nodes, *partitions, ""])
+    return "\n".join(
+        ["ClusterName=lab", *(line for line in run["config"] if line not in partitions), *nodes, *partitions, ""]
+    )
 
 
 @dataclass(frozen=True)
@@ -50,8 +54,8 @@ class Recorded:
         return sum(waits) / len(waits)
 
     def agreement(self, result: escala.Result, within_s: float = 5.0) -> tuple[float, float]:
-        """Shares of starts within so many seconds of the recorded ones, and of jobs on the same nodes. Who never starts has
-        neither; of those that were still to start when the recording ended nothing is asked."""
+        """Shares of starts within so many seconds of the recorded ones, and of jobs on the same nodes. Who never starts
+        has neither; of those that were still to start when the recording ended nothing is asked."""
         jobs = {str(job["id"]): job for job in self.run["jobs"]}
         near, same = 0, 0
         seen = result.jobs.filter(~pl.col("job_id").is_in([ident for ident, job in jobs.items() if job.get("unseen")]))
@@ -80,7 +84,9 @@ def recorded(folder: Path, name: str, scratch: Path) -> Recorded:
         "submit_s": [job["submit_s"] for job in jobs],
         "runtime_s": [_ran_s(job) for job in jobs],
         "walltime_s": [float(job["limit_s"]) for job in jobs],
-        **{names[key]: [job.get(key) for job in jobs] for key in names if any(job.get(key) is not None for job in jobs)},
+        **{
+            names[key]: [job.get(key) for job in jobs] for key in names if any(job.get(key) is not None for job in jobs)
+        },
     }
     workload = escala.Workload.from_jobs(columns, origin_s=float(run["epoch_start_s"]), name=name)
     return Recorded(run, escala.read_site(conf), workload)

@@ -1,7 +1,7 @@
 """Slurm's rules against recorded runs of real daemons: nearly all starts and nodes where Slurm repeats itself.
 
-Fed are submissions, limits, real run times and the unix second of the clock's zero; of slurmctld's phases nothing, or only that they are
-what they were.
+Fed are submissions, limits, real run times and the unix second of the clock's zero; of slurmctld's phases nothing, or
+only that they are what they were.
 """
 
 from __future__ import annotations
@@ -20,16 +20,21 @@ from tests.golden.slurm.recorded import OWN, Recorded, recorded
 
 REPEATS = ("A1-repeat", "A1-slurm24", "B1", "B1-repeat", "C1", "C1-repeat", "D1", "D1-repeat", "E1-fine")
 """Runs that the default phases give; of those that Slurm repeats only A3 and A3-slurm24 need phases of their own."""
-KIN = {"A1": ("A1", "A1-repeat"), "A3": ("A3", "A3-repeat"), "C1-noage": ("C1-noage", "C1-noage-repeat"), "E1": ("E1", "E1-repeat")}
+KIN = {
+    "A1": ("A1", "A1-repeat"),
+    "A3": ("A3", "A3-repeat"),
+    "C1-noage": ("C1-noage", "C1-noage-repeat"),
+    "E1": ("E1", "E1-repeat"),
+}
 """Lists on which Slurm does not repeat itself."""
 REPEATED = ("BB", "D2", "F1", "L1", "O3", "P1", "P2", "Q1", "W1")
-"""Runs that were recorded for these tests, of which the default phases give every start, or nearly: bf_busy_nodes (BB); shared nodes with
-exclusive jobs and memory by node or core; features; limits of QOS, of partitions too, and accounts (L1); settings of backfill; preemption
-by tier (requeue, cancel) and by QOS (Q1); node weights."""
+"""Runs that were recorded for these tests, of which the default phases give every start, or nearly: bf_busy_nodes (BB);
+shared nodes with exclusive jobs and memory by node or core; features; limits of QOS, of partitions too, and accounts
+(L1); settings of backfill; preemption by tier (requeue, cancel) and by QOS (Q1); node weights."""
 OWN_CLOCK = ("H1", "M1", "O2", "P3", "P4", "R1", "S1", "X1")
-"""Those that a second decides: two threads a core; jobs of several partitions of several tiers; few jobs a pass; preemption on shared
-nodes (P3), and with a grace (P4); reservations, flexible and magnetic ones too, and minutes behind a start (R1); classic fair share;
-dependencies, arrays and begin times."""
+"""Those that a second decides: two threads a core; jobs of several partitions of several tiers; few jobs a pass;
+preemption on shared nodes (P3), and with a grace (P4); reservations, flexible and magnetic ones too, and minutes behind
+a start (R1); classic fair share; dependencies, arrays and begin times."""
 CHANCE = ("A1", "A3", "A3-slurm24", "C1-noage", "C1-noage-repeat", "C1-noage-slurm24", "D1-slurm24", "E1", "E1-repeat")
 
 DRAWS = {"A1": 200, "A3": 200, "C1-noage": 200}
@@ -61,7 +66,9 @@ def _with_its_phases(run: Recorded) -> escala.Result:
     return escala.simulate(run.workload, run.site, scheduler=settings)
 
 
-@pytest.mark.parametrize("name", ["A3", "A3-slurm24", "C1-noage-repeat", "C1-noage-slurm24", "D1", "D1-slurm24", "E1", "E1-fine"])
+@pytest.mark.parametrize(
+    "name", ["A3", "A3-slurm24", "C1-noage-repeat", "C1-noage-slurm24", "D1", "D1-slurm24", "E1", "E1-fine"]
+)
 def test_with_its_own_passes_the_same_list_again(live: Path, tmp_path: Path, name: str) -> None:
     run = recorded(live, name, tmp_path)
     starts, nodes = run.agreement(_with_its_phases(run))
@@ -73,7 +80,9 @@ def test_with_its_own_passes_the_same_list_again(live: Path, tmp_path: Path, nam
 def test_elsewhere_as_near_to_one_run_as_the_runs_are_to_each_other(live: Path, tmp_path: Path, name: str) -> None:
     one, other = (recorded(live, kin, tmp_path) for kin in KIN[name])
     starts = {str(job["id"]): job["start_exact_s"] for job in other.run["jobs"]}
-    among = sum(abs(job["start_exact_s"] - starts[str(job["id"])]) <= 5 for job in one.run["jobs"]) / len(one.run["jobs"])
+    among = sum(abs(job["start_exact_s"] - starts[str(job["id"])]) <= 5 for job in one.run["jobs"]) / len(
+        one.run["jobs"]
+    )
     mine = max(run.agreement(escala.simulate(run.workload, run.site, scheduler="slurm"))[0] for run in (one, other))
     assert mine >= min(among, 0.5)
 
@@ -101,7 +110,10 @@ def test_a_calibration_says_that_the_replay_stands_for_the_lab(live: Path, tmp_p
     log = run.workload.with_jobs(jobs.with_columns(wait_s=pl.Series([waits[ident] for ident in jobs["job_id"]])))
     found = calibrate(log, run.site, "slurm")
     assert found.verdict == STANDS and found.about["running"] >= 3 and found.causes == []
-    assert abs(found.whole["error_of_mean_s"]) < 0.01 * found.whole["mean_recorded_s"] and found.whole["rank_correlation"] > 0.98
+    assert (
+        abs(found.whole["error_of_mean_s"]) < 0.01 * found.whole["mean_recorded_s"]
+        and found.whole["rank_correlation"] > 0.98
+    )
     assert calibrate(log, run.site, "easy").whole["rank_correlation"] < 0.8
 
 
@@ -121,15 +133,19 @@ def test_kinds_that_were_recorded_for_these_tests(tmp_path: Path, name: str) -> 
 
 @pytest.mark.parametrize("name", OWN_CLOCK)
 def test_with_its_own_clock_every_start_and_all_nodes(tmp_path: Path, name: str) -> None:
-    """Fed are the moments of its backfill passes, and those of its event passes as a line: a first one and the distance."""
+    """Fed are the moments of its backfill passes, and those of its event passes as a line: a first one and the
+    distance."""
     run = _own(name, tmp_path)
-    settings = replace(settings_of(run.site), passes_s=tuple(run.run["backfill_pass_times_s"]), **run.run["event_passes"])
+    settings = replace(
+        settings_of(run.site), passes_s=tuple(run.run["backfill_pass_times_s"]), **run.run["event_passes"]
+    )
     assert run.agreement(escala.simulate(run.workload, run.site, scheduler=settings)) == (1, 1)
 
 
 @pytest.mark.parametrize("name", ["A3-slurm24", "C1-noage-slurm24", "D1-slurm24", "A1-slurm24"])
 def test_event_passes_at_whole_seconds_from_24_11_on(live: Path, tmp_path: Path, name: str) -> None:
-    """With the moments of its backfill passes and its version alone each list comes out whole; as 22.05 paces itself three do not."""
+    """With the moments of its backfill passes and its version alone each list comes out whole; as 22.05 paces itself
+    three do not."""
     run = recorded(live, name, tmp_path)
     settings = replace(settings_of(run.site), passes_s=tuple(run.run["backfill_pass_times_s"]), version=(24, 11))
     assert run.agreement(escala.simulate(run.workload, run.site, scheduler=settings)) == (1, 1)
@@ -137,7 +153,8 @@ def test_event_passes_at_whole_seconds_from_24_11_on(live: Path, tmp_path: Path,
 
 @pytest.mark.parametrize("name", ["A1", "C1-noage", "C1-noage-repeat", "D1"])
 def test_both_threads_begin_with_slurmctld(live: Path, tmp_path: Path, name: str) -> None:
-    """With the moments of its backfill passes alone: event passes stand beside them at first, and fall behind by some 1.4 ms a second."""
+    """With the moments of its backfill passes alone: event passes stand beside them at first, and fall behind by some
+    1.4 ms a second."""
     run = recorded(live, name, tmp_path)
     settings = replace(settings_of(run.site), passes_s=tuple(run.run["backfill_pass_times_s"]))
     assert run.agreement(escala.simulate(run.workload, run.site, scheduler=settings))[0] >= 0.85

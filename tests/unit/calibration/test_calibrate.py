@@ -1,4 +1,5 @@
-"""Calibrations: a log of the simulator stands for its machine, and a planted limit, pause, drained node or wrong size is named."""
+"""Calibrations: a log of the simulator stands for its machine, and a planted limit, pause, drained node or wrong size
+is named."""
 
 from __future__ import annotations
 
@@ -42,12 +43,20 @@ def test_a_log_of_the_simulator_stands_for_its_machine() -> None:
     assert log.jobs["wait_s"].mean() > 600
     found = calibrate(log, "8x1", "easy")
     whole = found.whole
-    assert found.verdict == STANDS and whole["rank_correlation_of_days"] == pytest.approx(1.0) and whole["within_5_min_share"] > 0.99
+    assert (
+        found.verdict == STANDS
+        and whole["rank_correlation_of_days"] == pytest.approx(1.0)
+        and whole["within_5_min_share"] > 0.99
+    )
     assert abs(whole["error_of_mean_s"]) < 0.01 * whole["mean_recorded_s"]
-    assert found.curves["utilisation_recorded"].to_numpy() == pytest.approx(found.curves["utilisation_replayed"].to_numpy(), abs=0.05)
+    assert found.curves["utilisation_recorded"].to_numpy() == pytest.approx(
+        found.curves["utilisation_replayed"].to_numpy(), abs=0.05
+    )
     assert found.causes == [] and set(found.groups) == {"day", "partition", "size", "user"}
     assert found.groups["size"]["size"].to_list() == ["1", "2-4"] and found.groups["day"]["day"][0] == "2023-11-14"
-    assert sum(found.groups["user"]["jobs"]) == whole["jobs"] and page.answer(found).startswith("This replay stands for the cluster: ")
+    assert sum(found.groups["user"]["jobs"]) == whole["jobs"] and page.answer(found).startswith(
+        "This replay stands for the cluster: "
+    )
 
 
 def test_another_order_and_another_size_do_not_stand() -> None:
@@ -55,7 +64,9 @@ def test_another_order_and_another_size_do_not_stand() -> None:
     wide = calibrate(log, "32x1", "easy")
     assert wide.verdict == UNLIKE and "larger than the machine was" in wide.causes[0]
     narrow = calibrate(log, "3x1", "easy")
-    assert any("jobs can never run on 3x1" in one for one in narrow.causes) and any("it is too small" in one for one in narrow.causes)
+    assert any("jobs can never run on 3x1" in one for one in narrow.causes) and any(
+        "it is too small" in one for one in narrow.causes
+    )
     other = calibrate(log, "8x1", "conservative")
     assert other.verdict in (STANDS, RESEMBLES) and other.whole["rank_correlation"] < 1.0
     idle = calibrate(_recorded(_jobs(60), "64x1"), "64x1", "easy")
@@ -71,7 +82,10 @@ def test_with_few_days_the_jobs_must_rank_alike() -> None:
     assert same.whole["rank_correlation_of_days"] is None and same.verdict == STANDS
     waits = np.random.default_rng(2).permutation(own.jobs["wait_s"].to_numpy())
     other = calibrate(Workload.from_jobs({**jobs, "wait_s": waits}), "8x1", "easy")
-    assert abs(other.whole["error_of_mean_s"]) <= 0.1 * other.whole["mean_recorded_s"] and other.whole["rank_correlation"] < 0.9
+    assert (
+        abs(other.whole["error_of_mean_s"]) <= 0.1 * other.whole["mean_recorded_s"]
+        and other.whole["rank_correlation"] < 0.9
+    )
     assert other.verdict == RESEMBLES
 
 
@@ -79,7 +93,8 @@ def test_a_warm_start_puts_running_jobs_on_the_machine_and_lets_the_waiting_come
     """By hand: 1 and 2 ran when the log begins, at the end of 1 (100); 3 had waited since 10; 4 comes after."""
     log = Workload.from_jobs({
         "job_id": ["1", "2", "3", "4", "5", "6"], "submit_s": [-50.0, 0.0, 10.0, 120.0, 130.0, 140.0],
-        "wait_s": [50.0, 40.0, 90.0, 0.0, 70.0, 160.0], "runtime_s": [100.0, 160.0, 50.0, 100.0, 100.0, 20.0], "cores": [1, 1, 1, 1, 1, 1],
+        "wait_s": [50.0, 40.0, 90.0, 0.0, 70.0, 160.0], "runtime_s": [100.0, 160.0, 50.0, 100.0, 100.0, 20.0],
+        "cores": [1, 1, 1, 1, 1, 1],
     })  # fmt: skip
     warm = warm_start(log)
     assert (warm.since_s, warm.running, warm.waiting) == (100.0, 2, 1)
@@ -93,12 +108,21 @@ def test_a_warm_start_puts_running_jobs_on_the_machine_and_lets_the_waiting_come
     }
     assert sorted(warm.measured) == ["3", "4", "5", "6"]
     found = calibrate(log, "3x1", "fcfs")
-    assert dict(found.jobs.filter("measured").select("job_id", "replayed_s").iter_rows()) == {"3": 90.0, "4": 0.0, "5": 20.0, "6": 60.0}
-    assert found.about["running"] == 2 and any(one.startswith("Warm start: 2 jobs ran and 1 waited") for one in page.sentences(found))
+    assert dict(found.jobs.filter("measured").select("job_id", "replayed_s").iter_rows()) == {
+        "3": 90.0,
+        "4": 0.0,
+        "5": 20.0,
+        "6": 60.0,
+    }
+    assert found.about["running"] == 2 and any(
+        one.startswith("Warm start: 2 jobs ran and 1 waited") for one in page.sentences(found)
+    )
 
 
 def test_a_log_that_begins_with_an_empty_machine_starts_cold() -> None:
-    log = Workload.from_jobs({"submit_s": [0.0, 1.0, 2.0], "runtime_s": [50.0, 50.0, 50.0], "cores": [1] * 3, "wait_s": [0.0, 0.0, 0.0]})
+    log = Workload.from_jobs(
+        {"submit_s": [0.0, 1.0, 2.0], "runtime_s": [50.0, 50.0, 50.0], "cores": [1] * 3, "wait_s": [0.0, 0.0, 0.0]}
+    )
     warm = warm_start(log)
     assert warm.since_s is None and warm.log is log and len(warm.measured) == 3
 
@@ -121,7 +145,9 @@ def test_a_planted_pause_is_named() -> None:
     start = pl.col("submit_s") + pl.col("wait_s")
     held = pl.when(start.is_between(*pause)).then(pause[1] - pl.col("submit_s")).otherwise("wait_s")
     paused = calibrate(log.with_jobs(log.jobs.with_columns(wait_s=held)), "8x1", "easy")
-    assert any("Nothing started for more than an hour" in one and "downtime" in one for one in paused.causes), paused.causes
+    assert any("Nothing started for more than an hour" in one and "downtime" in one for one in paused.causes), (
+        paused.causes
+    )
 
 
 def test_nodes_that_ran_nothing_are_named() -> None:
@@ -138,10 +164,18 @@ def test_what_cannot_be_held_against_anything_is_one_line() -> None:
     with pytest.raises(EscalaError, match="records no waits"):
         calibrate(Workload.from_jobs({"submit_s": [0.0], "runtime_s": [1.0], "cores": [1]}), "4x1")
     with pytest.raises(EscalaError, match="none of its jobs with a recorded wait can run"):
-        calibrate(Workload.from_jobs({"submit_s": [0.0], "runtime_s": [1.0], "cores": [9], "wait_s": [0.0]}), "4x1", "easy")
+        calibrate(
+            Workload.from_jobs({"submit_s": [0.0], "runtime_s": [1.0], "cores": [9], "wait_s": [0.0]}), "4x1", "easy"
+        )
 
 
-@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 30), st.integers(1, 30), st.integers(1, 8)), min_size=1, max_size=20))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 50), st.integers(0, 30), st.integers(1, 30), st.integers(1, 8)),
+        min_size=1,
+        max_size=20,
+    )
+)
 def test_means_over_time_are_exact(rows: list[tuple[int, int, int, int]]) -> None:
     """Against a count of each second."""
     jobs = pl.DataFrame(
@@ -161,7 +195,9 @@ def test_means_over_time_are_exact(rows: list[tuple[int, int, int, int]]) -> Non
 
 def test_rank_correlation_by_hand() -> None:
     """Ranks 1 2.5 2.5 4 against 1 2 3 4: covariance 4.5 over the roots of 4.5 and 5."""
-    assert rank_correlation(pl.Series([0.0, 5.0, 5.0, 9.0]), pl.Series([1.0, 2.0, 3.0, 40.0])) == pytest.approx(4.5 / (4.5 * 5) ** 0.5)
+    assert rank_correlation(pl.Series([0.0, 5.0, 5.0, 9.0]), pl.Series([1.0, 2.0, 3.0, 40.0])) == pytest.approx(
+        4.5 / (4.5 * 5) ** 0.5
+    )
     assert rank_correlation(pl.Series([1.0, 1.0, 1.0]), pl.Series([1.0, 2.0, 3.0])) is None
 
 

@@ -20,9 +20,14 @@ JOBS = pl.DataFrame(
 
 
 def test_a_job_is_passed_by_one_like_it_alone_and_by_over_a_minute() -> None:
-    assert passed(JOBS, "recorded_start_s") == pytest.approx(1 / 5), "the first by the second; the third was but 50 s before it"
+    assert passed(JOBS, "recorded_start_s") == pytest.approx(1 / 5), (
+        "the first by the second; the third was but 50 s before it"
+    )
     assert passed(JOBS, "replayed_start_s") == 0.0 and passed(JOBS.clear(), "recorded_start_s") == 0.0
-    assert order(JOBS)[0].startswith("20 % of the jobs were passed by a later one") and "0 % in the replay" in order(JOBS)[0]
+    assert (
+        order(JOBS)[0].startswith("20 % of the jobs were passed by a later one")
+        and "0 % in the replay" in order(JOBS)[0]
+    )
     assert order(JOBS.with_columns(replayed_start_s="recorded_start_s")) == []
 
 

@@ -19,8 +19,10 @@ from escala.report import what_if as page
 
 def _site() -> Site:
     return Site(
-        "lab", np.array([4, 4, 8, 4]), (NONE,), np.zeros(4, np.int64), {"gpu": np.array([0, 0, 2, 0])}, ("n1", "n2", "g1", "n3"),
-        partitions=(Partition("batch", (0, 1, 3), default=True, max_s=7200.0), Partition("all", (0, 1, 2, 3)), Partition("gpu", (2,))),
+        "lab", np.array([4, 4, 8, 4]), (NONE,), np.zeros(4, np.int64), {"gpu": np.array([0, 0, 2, 0])},
+        ("n1", "n2", "g1", "n3"),
+        partitions=(Partition("batch", (0, 1, 3), default=True, max_s=7200.0), Partition("all", (0, 1, 2, 3)),
+                    Partition("gpu", (2,))),
         features=(("a",), ("a",), (), ("b",)), weights=np.array([1, 1, 9, 1]),
     )  # fmt: skip
 
@@ -31,8 +33,16 @@ def test_nodes_go_and_come_with_what_they_have() -> None:
     assert fewer.names == ("n1", "g1") and fewer.resources["gpu"].tolist() == [0, 2] and fewer.features == (("a",), ())
     assert {one.name: one.nodes for one in fewer.partitions} == {"batch": (0,), "all": (0, 1), "gpu": (1,)}
     more = resized(site, site.partition("batch").nodes, 2)
-    assert more.names[4:] == ("added1", "added2") and more.cores.tolist()[4:] == [4, 4] and more.features[4:] == (("a",), ("a",))
-    assert {one.name: one.nodes for one in more.partitions} == {"batch": (0, 1, 3, 4, 5), "all": (0, 1, 2, 3, 4, 5), "gpu": (2,)}
+    assert (
+        more.names[4:] == ("added1", "added2")
+        and more.cores.tolist()[4:] == [4, 4]
+        and more.features[4:] == (("a",), ("a",))
+    )
+    assert {one.name: one.nodes for one in more.partitions} == {
+        "batch": (0, 1, 3, 4, 5),
+        "all": (0, 1, 2, 3, 4, 5),
+        "gpu": (2,),
+    }
     assert more.weights is not None and more.weights.tolist() == [1, 1, 9, 1, 1, 1]
     alone = resized(site, site.partition("gpu").nodes, 1)
     assert alone.resources["gpu"].tolist() == [0, 0, 2, 0, 2]
@@ -40,7 +50,13 @@ def test_nodes_go_and_come_with_what_they_have() -> None:
 
 @pytest.mark.parametrize(
     ("text", "by"),
-    [("batch=-1,+2", [-1, 2]), ("batch=-67%..+67%", [-2, -1, 1, 2]), ("-50%", [-2]), ("gpu=+10%", [1]), ("all=-10%..+10%", [-1, 1])],
+    [
+        ("batch=-1,+2", [-1, 2]),
+        ("batch=-67%..+67%", [-2, -1, 1, 2]),
+        ("-50%", [-2]),
+        ("gpu=+10%", [1]),
+        ("all=-10%..+10%", [-1, 1]),
+    ],
 )
 def test_ranges_of_nodes(text: str, by: list[int]) -> None:
     assert [one.by for one in node_changes(_site(), text)] == by
@@ -48,7 +64,8 @@ def test_ranges_of_nodes(text: str, by: list[int]) -> None:
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("batch=-3", "takes all 3 nodes away"), ("batch=some", "no change of a number of nodes"), ("night=+1", "has no partition 'night'"),
+    [("batch=-3", "takes all 3 nodes away"), ("batch=some", "no change of a number of nodes"),
+     ("night=+1", "has no partition 'night'"),
      ("batch=-9%..", "no change of a number of nodes"), ("+99999999", "more than any site has")],
 )  # fmt: skip
 def test_wrong_ranges_are_one_line(text: str, why: str) -> None:
@@ -74,7 +91,10 @@ def test_limits_of_accounts_and_qos() -> None:
     assert own.site.accounts["root"]["limits"] == {"max_jobs": 3}
     (one, first) = qos_changes(site, "normal:max_tres_per_user.gpu=2") + qos_changes(site, "normal:priority=7")
     assert one.site.qos_limits == {"normal": {"max_tres_per_user": {"gpu": 2}}} and first.site.qos == {"normal": 7}
-    assert qos_changes(one.site, "normal:max_tres_per_user.gpu=none")[0].site.qos_limits["normal"]["max_tres_per_user"] == {}
+    assert (
+        qos_changes(one.site, "normal:max_tres_per_user.gpu=none")[0].site.qos_limits["normal"]["max_tres_per_user"]
+        == {}
+    )
     for change, text, why in (
         (limit_changes, "phys:max_jobs=3", "has no account 'phys'"),
         (limit_changes, "root:max_job=3", "did you mean max_jobs"),
@@ -117,14 +137,23 @@ def test_replays_side_by_side_give_the_same() -> None:
     log = escala.workload.generate.lublin(jobs=300, cores=16, load=1.1, seed=3)
     told: list[float] = []
     one, two = (
-        what_if(log, "4x4:grid5000", nodes=["-50%..+50%"], schedulers=["easy", "slurm"], jobs=jobs, progress=told.append) for jobs in (1, 2)
+        what_if(
+            log, "4x4:grid5000", nodes=["-50%..+50%"], schedulers=["easy", "slurm"], jobs=jobs, progress=told.append
+        )
+        for jobs in (1, 2)
     )
-    assert one.rows.equals(two.rows) and one.sizes.equals(two.sizes) and one.rows["mean_wait_s"].n_unique() == one.rows.height
+    assert (
+        one.rows.equals(two.rows)
+        and one.sizes.equals(two.sizes)
+        and one.rows["mean_wait_s"].n_unique() == one.rows.height
+    )
     assert told[-1] == 1.0
 
 
 def test_jobs_that_a_world_refuses_are_counted_and_in_no_mean() -> None:
-    wide = Workload.from_jobs({"submit_s": [0.0, 1.0], "runtime_s": [60.0] * 2, "cores": [8, 4], "walltime_s": [60.0] * 2})
+    wide = Workload.from_jobs(
+        {"submit_s": [0.0, 1.0], "runtime_s": [60.0] * 2, "cores": [8, 4], "walltime_s": [60.0] * 2}
+    )
     found = what_if(wide, "2x4", nodes=["-1"], schedulers=["easy"])
     assert found.rows["refused"].to_list() == [0, 1] and found.jobs == 1
     assert any("Jobs are refused in 1 of 2 worlds, up to 1" in line for line in page.sentences(found))

@@ -1,7 +1,8 @@
-"""A Slurm that is none: sbatch, squeue and scancel as one program, called by these names. Its tasks are processes of this machine.
+"""A Slurm that is none: sbatch, squeue and scancel as one program, called by these names. Its tasks are processes of
+this machine.
 
-SLURM_STAND_IN is its folder: `calls` gets the words of each call; `refuse`, where it is there, is what sbatch says to refuse; pieces of the
-scheduler or preset named in `deadly` end the process of their task.
+SLURM_STAND_IN is its folder: `calls` gets the words of each call; `refuse`, where it is there, is what sbatch says to
+refuse; pieces of the scheduler or preset named in `deadly` end the process of their task.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def sbatch(words: list[str]) -> int:
         with open(Path(given["chdir"]) / given["output"].replace("%a", str(k)), "w") as said:
             command = [program, "-c", TASK, str(HERE / "deadly"), module, *arguments]
             environment = {**os.environ, "SLURM_ARRAY_TASK_ID": str(k)}
-            begun = subprocess.Popen(command, cwd=given["chdir"], env=environment, stdout=said, stderr=said, start_new_session=True)
+            begun = subprocess.Popen(
+                command, cwd=given["chdir"], env=environment, stdout=said, stderr=said, start_new_session=True
+            )
         (HERE / f"{given['job-name']}.{k}").write_text(str(begun.pid))
     print(4242)
     return 0

@@ -1,5 +1,5 @@
-"""Campaigns with trained agents, tuned policies in folders and policies of other packages: as in single runs, on any engine, known by what
-decides and not by where it lies."""
+"""Campaigns with trained agents, tuned policies in folders and policies of other packages: as in single runs, on any
+engine, known by what decides and not by where it lies."""
 
 from __future__ import annotations
 
@@ -25,14 +25,18 @@ from tests.unit.campaigns.test_campaign import KILLED
 from tests.unit.policies.test_plugins import package as package  # a fixture
 
 AGENTS = Path(__file__).parents[3] / "docs" / "studies"
-QUEUE, POWER = AGENTS / "deepscheduler2020" / "agents" / "g5k-0.95-0", AGENTS / "deepshutdown2020" / "agents" / "g5k-1-0"
+QUEUE, POWER = (
+    AGENTS / "deepscheduler2020" / "agents" / "g5k-0.95-0",
+    AGENTS / "deepshutdown2020" / "agents" / "g5k-1-0",
+)
 SHIELD = "shield:easy:futures=2:agent:queue"
 TUNED = 'format = 1\nformula = "easy:queue=score:score.toml"\nguard = "24h"\nshutdown = "timeout:60"\n'
 
 
 @pytest.fixture
 def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """A generated log, two agents in folders, one of them also without torch, and a tuned policy with a score file: 28 runs."""
+    """A generated log, two agents in folders, one of them also without torch, and a tuned policy with a score file: 28
+    runs."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(QUEUE, "queue")
     shutil.copytree(POWER, "power")
@@ -55,12 +59,18 @@ def _keys(spec: dict[str, Any], **more: Any) -> dict[tuple[str, str], str]:
 
 
 @pytest.mark.slow
-def test_the_figures_are_those_of_single_runs_on_any_engine(spec: dict[str, Any], slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_figures_are_those_of_single_runs_on_any_engine(
+    spec: dict[str, Any], slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = escala.campaign(spec, "local", "local:1")
-    assert (found.done, found.failed) == (28, 0), "a seed changes nothing for those four that neither draw nor look ahead by chance"
+    assert (found.done, found.failed) == (28, 0), (
+        "a seed changes nothing for those four that neither draw nor look ahead by chance"
+    )
     log = escala.workload.generate.lublin(jobs=30, cores=16, load=0.9, seed=3)
     for row in found.runs.to_dicts():
-        summary = escala.simulate(log, "16x1:grid5000", row["scheduler"], row["shutdown"], seed=row["seed"] or 0).summary()
+        summary = escala.simulate(
+            log, "16x1:grid5000", row["scheduler"], row["shutdown"], seed=row["seed"] or 0
+        ).summary()
         assert all(row[name] == value for name, value in summary.items() if name in row), row
     drawn = found.runs.filter(scheduler="agent:queue", shutdown="never")
     assert drawn["seed"].to_list() == [0, 1] and drawn["mean_wait_s"].n_unique() == 2
@@ -89,7 +99,9 @@ def test_a_kill_changes_no_table(spec: dict[str, Any]) -> None:
     given = json.dumps([asked, "killed", 4, True])
     assert subprocess.run([sys.executable, "-c", KILLED, given], timeout=120).returncode == -signal.SIGKILL
     found = escala.campaign(asked, "killed", "local:1")
-    assert (found.kept, found.done) == (3, whole.done - 3) and Path("killed", RUNS).read_bytes() == Path("whole", RUNS).read_bytes()
+    assert (found.kept, found.done) == (3, whole.done - 3) and Path("killed", RUNS).read_bytes() == Path(
+        "whole", RUNS
+    ).read_bytes()
 
 
 def test_what_is_moved_is_not_run_again_and_what_is_made_anew_is(spec: dict[str, Any]) -> None:
@@ -99,7 +111,12 @@ def test_what_is_moved_is_not_run_again_and_what_is_made_anew_is(spec: dict[str,
         shutil.copytree(name, Path("elsewhere", name))
     moved = _keys(
         spec,
-        schedulers=["easy", "agent:elsewhere/queue", "shield:easy:futures=2:agent:elsewhere/queue", "policy:elsewhere/tuned"],
+        schedulers=[
+            "easy",
+            "agent:elsewhere/queue",
+            "shield:easy:futures=2:agent:elsewhere/queue",
+            "policy:elsewhere/tuned",
+        ],
         shutdowns=["never", "agent:elsewhere/power", "agent:elsewhere/light", "policy:elsewhere/tuned"],
     )
     assert list(moved.values()) == list(first.values()) and len(set(first.values())) == 16
@@ -108,14 +125,22 @@ def test_what_is_moved_is_not_run_again_and_what_is_made_anew_is(spec: dict[str,
     Path("elsewhere", "queue", "manifest.json").write_text(json.dumps({**told, "pulled": {"repository": "you/night"}}))
     assert (
         _keys(spec, schedulers=["agent:elsewhere/queue"]).items()
-        == {("agent:elsewhere/queue", shutdown): first["agent:queue", shutdown] for shutdown in spec["shutdowns"]}.items()
+        == {
+            ("agent:elsewhere/queue", shutdown): first["agent:queue", shutdown] for shutdown in spec["shutdowns"]
+        }.items()
     )
-    assert _keys(spec, schedulers=["policy:elsewhere/tuned"])["policy:elsewhere/tuned", "never"] != first["policy:tuned", "never"]
+    assert (
+        _keys(spec, schedulers=["policy:elsewhere/tuned"])["policy:elsewhere/tuned", "never"]
+        != first["policy:tuned", "never"]
+    )
     shutil.rmtree("power")
     shutil.copytree(AGENTS / "deepshutdown2020" / "agents" / "g5k-1-1", "power")  # another seed's
     Path("tuned", "policy.toml").write_text(TUNED.replace("timeout:60", "timeout:90"))
     then = _keys(spec)
-    assert {pair[1] for pair in first if first[pair] != then[pair] and pair[0] != "policy:tuned"} == {"agent:power", "policy:tuned"}
+    assert {pair[1] for pair in first if first[pair] != then[pair] and pair[0] != "policy:tuned"} == {
+        "agent:power",
+        "policy:tuned",
+    }
 
 
 def test_what_is_kept_of_replays_and_run_again_is_of_the_same_agent(spec: dict[str, Any], package: Path) -> None:
@@ -140,7 +165,10 @@ def test_what_decides_may_not_change_under_way(spec: dict[str, Any]) -> None:
     Path("queue", "manifest.json").write_text(json.dumps({**told, "seed": 77}))
     shutil.rmtree("light")
     assert "found" in work.work(runs["easy", "agent:power"])
-    assert "finds another agent, policy, model or plug-in than the campaign began with" in work.work(runs["agent:queue", "never"])["error"]
+    assert (
+        "finds another agent, policy, model or plug-in than the campaign began with"
+        in work.work(runs["agent:queue", "never"])["error"]
+    )
     gone = work.work(runs["easy", "agent:light"])["error"]
     assert gone.startswith("node ") and "light/manifest.json" in gone and "\n" not in gone
 
@@ -154,7 +182,9 @@ print(found.failed, None if torch is None else torch.get_num_threads())
 
 
 @pytest.mark.parametrize(("name", "threads"), [("agent:light", "None"), ("agent:power", "1")])
-def test_torch_has_one_thread_and_is_not_imported_where_it_does_not_decide(spec: dict[str, Any], name: str, threads: str) -> None:
+def test_torch_has_one_thread_and_is_not_imported_where_it_does_not_decide(
+    spec: dict[str, Any], name: str, threads: str
+) -> None:
     asked = {**spec, "schedulers": ["easy"], "shutdowns": [name], "seeds": [0]}
     call = [sys.executable, "-c", QUIET, json.dumps([asked, "out", "local:1"])]
     alone = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
@@ -174,7 +204,9 @@ def test_torch_has_one_thread_and_is_not_imported_where_it_does_not_decide(spec:
         ({"schedulers": ["plugin:narrow"]}, "no installed package announces one (entry points escala.schedulers)"),
     ],
 )
-def test_contradictions_are_one_line_before_anything_runs(spec: dict[str, Any], change: dict[str, Any], said: str) -> None:
+def test_contradictions_are_one_line_before_anything_runs(
+    spec: dict[str, Any], change: dict[str, Any], said: str
+) -> None:
     with pytest.raises(escala.EscalaError) as told:
         escala.campaign({**spec, **change}, "out", "local:1")
     assert said in str(told.value) and "\n" not in str(told.value) and not Path("out").exists()
@@ -194,7 +226,9 @@ def test_policies_of_other_packages_are_as_in_single_runs_on_any_engine(
     assert (found.done, found.failed) == (8, 0) and found.runs["seed"].null_count() == 8
     log = escala.workload.generate.lublin(jobs=30, cores=16, load=0.9, seed=3)
     for row in found.runs.to_dicts():
-        summary = escala.simulate(log, "16x1:grid5000", row["scheduler"], row["shutdown"], estimate=row["estimate"]).summary()
+        summary = escala.simulate(
+            log, "16x1:grid5000", row["scheduler"], row["shutdown"], estimate=row["estimate"]
+        ).summary()
         assert all(row[name] == value for name, value in summary.items() if name in row), row
     assert found.runs["mean_wait_s"].n_unique() > 4
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
@@ -204,13 +238,18 @@ def test_policies_of_other_packages_are_as_in_single_runs_on_any_engine(
         assert Path(on, RUNS).read_bytes() == Path("local", RUNS).read_bytes()
 
 
-CODE_OF = "import json, sys; from escala.policies.plugins import code_of; print(json.dumps(code_of('plugin:narrow:7', 'scheduler')))"
+CODE_OF = (
+    "import json, sys; from escala.policies.plugins import code_of; print(json.dumps(code_of('plugin:narrow:7', "
+    "'scheduler')))"
+)
 
 
 def test_their_version_and_code_are_part_of_a_run(others: dict[str, Any], package: Path, tmp_path: Path) -> None:
     def told() -> list[str]:
         env = {**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
-        done = subprocess.run([sys.executable, "-c", CODE_OF], env=env, capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", CODE_OF], env=env, capture_output=True, text=True, timeout=60, check=True
+        )
         found: list[str] = json.loads(done.stdout)
         return found
 
@@ -230,4 +269,6 @@ def test_a_process_without_the_package_says_so(others: dict[str, Any], package: 
     errors = {(run.scheduler, run.shutdown): work.work(run).get("error", "") for run in runs if not run.predictors}
     assert errors["easy", "never"] == ""
     for pair, of in ((("plugin:narrow", "never"), "scheduler"), (("easy", "plugin:off"), "shutdown")):
-        assert errors[pair].startswith("node ") and f"unknown {of} 'plugin:" in errors[pair] and "\n" not in errors[pair]
+        assert (
+            errors[pair].startswith("node ") and f"unknown {of} 'plugin:" in errors[pair] and "\n" not in errors[pair]
+        )

@@ -63,10 +63,14 @@ def test_the_figures_are_those_of_single_runs(spec: dict[str, Any], tmp_path: Pa
         *((s, d, seed) for s in ("easy", "random") for d in ("never", "timeout:0") for seed in (0, 1)),
     ]  # fmt: skip
     logs = {("small", seed): escala.read_workload(tmp_path / "small.swf") for seed in (None, 0, 1)}
-    logs |= {("lublin", seed): escala.workload.generate.lublin(jobs=60, cores=16, load=0.9, seed=seed) for seed in (0, 1)}
+    logs |= {
+        ("lublin", seed): escala.workload.generate.lublin(jobs=60, cores=16, load=0.9, seed=seed) for seed in (0, 1)
+    }
     for row in found.runs.to_dicts():
         log = logs[row["log"], row["seed"]]
-        result = escala.simulate(log, "16x1:grid5000", row["scheduler"], row["shutdown"], seed=row["seed"] or 0, oversized="drop")
+        result = escala.simulate(
+            log, "16x1:grid5000", row["scheduler"], row["shutdown"], seed=row["seed"] or 0, oversized="drop"
+        )
         for name, value in result.summary().items():
             assert name not in row or row[name] == value, name
         wait, area = result.jobs["wait_s"].to_numpy(), (result.jobs["runtime_s"] * result.jobs["cores"]).to_numpy()
@@ -77,7 +81,9 @@ def test_the_figures_are_those_of_single_runs(spec: dict[str, Any], tmp_path: Pa
     assert found.runs.filter(log="lublin", scheduler="easy", shutdown="never")["mean_wait_s"].n_unique() == 2
 
 
-def test_nothing_is_run_twice_also_when_the_definition_grows(spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_run_twice_also_when_the_definition_grows(
+    spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = _counted(monkeypatch)
     first = escala.campaign(spec, tmp_path / "out", "local:1")
     assert (first.done, first.kept, first.failed, len(made)) == (14, 0, 0, 14)
@@ -86,7 +92,9 @@ def test_nothing_is_run_twice_also_when_the_definition_grows(spec: dict[str, Any
     copy = tmp_path / "copy.swf"
     copy.write_text(LOG)
     grown = escala.campaign(
-        {**spec, "logs": [*spec["logs"], str(copy)], "schedulers": ["fcfs", "easy", "random"]}, tmp_path / "out", "local:1"
+        {**spec, "logs": [*spec["logs"], str(copy)], "schedulers": ["fcfs", "easy", "random"]},
+        tmp_path / "out",
+        "local:1",
     )
     assert [given[0] for given in made[14:]] == ["fcfs"] * 6, "the copy holds the same jobs: its runs are there"
     assert grown.runs.height == 28 and grown.kept == 14
@@ -104,7 +112,11 @@ def test_the_state_of_files_and_options_is_part_of_a_run(spec: dict[str, Any], t
         return {run.key for run in runs_of(read_definition({**asked, **more}))}
 
     first = keys()
-    assert keys() == first and not first & keys(options={"head": "latest-released"}) and not first & keys(platforms=["16x1:taurus"])
+    assert (
+        keys() == first
+        and not first & keys(options={"head": "latest-released"})
+        and not first & keys(platforms=["16x1:taurus"])
+    )
     score.write_text('form = "linear"\n[weights]\nlog_wait = -2\n')
     assert not first & keys()
 
@@ -133,8 +145,12 @@ escala.campaign(spec, out, "local:1")
 """A campaign that ends by SIGKILL at the at-th line of its journal, before it or in the middle of it."""
 
 
-@pytest.mark.parametrize("lines", [((0, True), (7, False), (14, True)), pytest.param(((1, False), (2, True)), marks=pytest.mark.long)])
-def test_a_kill_at_any_line_changes_no_table(lines: Any, spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "lines", [((0, True), (7, False), (14, True)), pytest.param(((1, False), (2, True)), marks=pytest.mark.long)]
+)
+def test_a_kill_at_any_line_changes_no_table(
+    lines: Any, spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = _counted(monkeypatch)
     escala.campaign(spec, tmp_path / "whole", "local:1")
     for at, torn in lines:
@@ -143,10 +159,14 @@ def test_a_kill_at_any_line_changes_no_table(lines: Any, spec: dict[str, Any], t
         assert subprocess.run([sys.executable, "-c", KILLED, given], timeout=60).returncode == -signal.SIGKILL
         made.clear()
         found = escala.campaign(spec, out, "local:1")
-        assert len(made) == found.done == 14 - max(0, at - 1), "each line that was whole is a run that is not made again"
+        assert len(made) == found.done == 14 - max(0, at - 1), (
+            "each line that was whole is a run that is not made again"
+        )
         assert (out / RUNS).read_bytes() == (tmp_path / "whole" / RUNS).read_bytes()
         assert sorted(path.name for path in out.iterdir()) == ["runs.journal", "runs.parquet", "seconds.parquet"]
-        assert escala.campaign(spec, out, "local:1").kept == 14, "nothing of a line that was torn stands in the way of those behind it"
+        assert escala.campaign(spec, out, "local:1").kept == 14, (
+            "nothing of a line that was torn stands in the way of those behind it"
+        )
 
 
 def test_a_log_that_changes_during_a_campaign_gives_no_figures(spec: dict[str, Any], tmp_path: Path) -> None:
@@ -185,7 +205,10 @@ def test_twenty_kills_at_random_moments_of_two_processes_change_no_table(spec: d
             if lines <= 0:
                 continue
         found = escala.campaign(asked, out, "local:2")
-        assert found.done + found.kept == whole.done and (out / RUNS).read_bytes() == (tmp_path / "whole" / RUNS).read_bytes()
+        assert (
+            found.done + found.kept == whole.done
+            and (out / RUNS).read_bytes() == (tmp_path / "whole" / RUNS).read_bytes()
+        )
         folder += 1
     assert inside >= 3
 
@@ -201,14 +224,25 @@ def test_lines_that_were_changed_are_run_again(spec: dict[str, Any], tmp_path: P
     assert last.done == 0 and last.runs.equals(first.runs)
 
 
-def test_a_failing_run_is_tried_twice_and_named(spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_run_is_tried_twice_and_named(
+    spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = _counted(monkeypatch)
-    asked = {**spec, "logs": spec["logs"][:1], "platforms": ["2x1:grid5000", "16x1:grid5000"], "schedulers": ["easy"], "options": {}}
+    asked = {
+        **spec,
+        "logs": spec["logs"][:1],
+        "platforms": ["2x1:grid5000", "16x1:grid5000"],
+        "schedulers": ["easy"],
+        "options": {},
+    }
     found = escala.campaign(asked, tmp_path / "out", "local:1")
     assert (found.done, found.failed, len(made)) == (2, 2, 2 * 2 + 2)
     errors = found.runs.filter(pl.col("error").is_not_null())
     assert errors["platform"].to_list() == ["2x1:grid5000"] * 2 and "can never run of 2 cores" in errors["error"][0]
-    assert errors["mean_wait_s"].null_count() == 2 and found.runs.filter(platform="16x1:grid5000")["mean_wait_s"].null_count() == 0
+    assert (
+        errors["mean_wait_s"].null_count() == 2
+        and found.runs.filter(platform="16x1:grid5000")["mean_wait_s"].null_count() == 0
+    )
     again = escala.campaign(asked, tmp_path / "out", "local:1")
     assert (again.done, again.kept, again.failed) == (0, 2, 2), "it is tried again, what went well is not"
 
@@ -234,7 +268,9 @@ class _Pool:
     def shutdown(self, **_: Any) -> None: ...
 
 
-def test_a_run_that_ends_its_process_is_named_and_the_others_go_on(spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_ends_its_process_is_named_and_the_others_go_on(
+    spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     runs = runs_of(read_definition(spec))
     monkeypatch.setattr(pool, "_pool", _Pool)
     found = {run.key: told for run, told in pool.each(runs, 2, work.work)}
@@ -278,10 +314,13 @@ def test_a_run_that_ends_its_process_is_named_and_the_others_go_on(spec: dict[st
         ({"logs": [GENERATED, {**GENERATED, "jobs": 70}]}, "two logs are called 'lublin'"),
         ({"logs": [GENERATED], "reading": {"unit": "min"}}, "leave it out"),
         ({"reading": {"unit_": "min"}}, "did you mean unit"),
-        ({"seeds": list(range(4000)), "options": {"until_s": [float(k + 1) for k in range(4000)]}}, "are more than the 10,000,000"),
+        ({"seeds": list(range(4000)), "options": {"until_s": [float(k + 1) for k in range(4000)]}},
+         "are more than the 10,000,000"),
     ],
 )  # fmt: skip
-def test_contradictions_are_one_line_before_anything_runs(spec: dict[str, Any], tmp_path: Path, change: dict[str, Any], said: str) -> None:
+def test_contradictions_are_one_line_before_anything_runs(
+    spec: dict[str, Any], tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
     asked = {name: value for name, value in {**spec, **change}.items() if value is not None}
     with pytest.raises(escala.EscalaError) as told:
         escala.campaign(asked, tmp_path / "out", "local:1")
@@ -303,7 +342,8 @@ def test_engines_and_folders_that_are_none(spec: dict[str, Any], tmp_path: Path)
 
 
 def test_a_folder_of_another_version(spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its runs are not those of today: made anew, counted, and kept in the journal; a journal of another form is refused as it is."""
+    """Its runs are not those of today: made anew, counted, and kept in the journal; a journal of another form is
+    refused as it is."""
     spec = {**spec, "schedulers": ["easy"]}
     with monkeypatch.context() as then:
         then.setattr("escala.campaigns.runs.made_by", lambda: "0.0.9 of then")

@@ -1,4 +1,5 @@
-"""Engines: where there is no Ray, or no cluster, that is one line within seconds; where there is, the table is the same as elsewhere."""
+"""Engines: where there is no Ray, or no cluster, that is one line within seconds; where there is, the table is the same
+as elsewhere."""
 
 from __future__ import annotations
 
@@ -136,7 +137,9 @@ def test_the_address_of_the_environment_is_as_ray_has_it(monkeypatch: pytest.Mon
     assert asked == [None, "there:1", None, "there:1", "auto", "there:1", "here:6379", "there:1"]
     for named in ("ray://here:10001", "here", "here:x"):
         monkeypatch.setenv("RAY_ADDRESS", named)
-        with pytest.raises(escala.EscalaError, match=r"^RAY_ADDRESS='.*' .--on ray.: give HOST:PORT .*, auto, or local$"):
+        with pytest.raises(
+            escala.EscalaError, match=r"^RAY_ADDRESS='.*' .--on ray.: give HOST:PORT .*, auto, or local$"
+        ):
             engine_of("ray", Path())
 
 
@@ -178,7 +181,9 @@ def test_a_run_that_ends_its_process_on_ray_is_named_and_the_others_go_on(spec: 
 
     with engine_of("ray", Path()) as each:
         found = {run.key: told for run, told in each(runs, job)}
-    assert len(found) == len(runs) and all(found[run.key] == {"found": run.key} for run in runs if run.scheduler == "easy")
+    assert len(found) == len(runs) and all(
+        found[run.key] == {"found": run.key} for run in runs if run.scheduler == "easy"
+    )
     assert {found[run.key]["error"] for run in runs if run.scheduler == "random"} == {on_ray.ENDED}
 
 
@@ -189,4 +194,7 @@ def test_cells_of_a_study_are_the_same_on_ray(tmp_path: Path, monkeypatch: pytes
     cells = [Cell(f"rules/{seed}", rules, {"world": "pool", "load": 40, "steps": 10, "seed": seed}) for seed in (1, 2)]
     here, there_ = (run_cells(tmp_path / on, cells, {}, on) for on in ("local:1", "ray"))
     assert here == there_ and here["rules/1"] != here["rules/2"]
-    assert all(len({(tmp_path / on / "cells" / f"rules_{k}.json").read_bytes() for on in ("local:1", "ray")}) == 1 for k in (1, 2))
+    assert all(
+        len({(tmp_path / on / "cells" / f"rules_{k}.json").read_bytes() for on in ("local:1", "ray")}) == 1
+        for k in (1, 2)
+    )

@@ -1,4 +1,5 @@
-"""Campaigns on Slurm: beside a stand-in, and beside a real Slurm where one is installed, the table is that of `local`; nothing is lost."""
+"""Campaigns on Slurm: beside a stand-in, and beside a real Slurm where one is installed, the table is that of `local`;
+nothing is lost."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ WHOLE = ["runs.journal", "runs.parquet", "seconds.parquet"]
 
 @pytest.fixture
 def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """A log named by a relative path, and a generated one: fourteen runs; what `local:1` finds of them is in `local`."""
+    """A log named by a relative path, and a generated one: fourteen runs; what `local:1` finds of them is in
+    `local`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(on_slurm, "QUEUE_S", 0.5)
     Path("small.swf").write_text(LOG)
@@ -50,7 +52,11 @@ def _same(out: str) -> None:
 
 
 def test_runs_are_the_same_as_text(spec: dict[str, Any]) -> None:
-    more = {**spec, "logs": [{"path": "small.swf", "rules": {}, "name": "ü"}], "schedulers": ["conservative", "rollout:2"]}
+    more = {
+        **spec,
+        "logs": [{"path": "small.swf", "rules": {}, "name": "ü"}],
+        "schedulers": ["conservative", "rollout:2"],
+    }
     more["options"] = {"depth": ["none", 1], "corrections_s": [60, 300], "order_estimate": ["none", "last2"]}
     for asked in (spec, more):
         runs = runs_of(read_definition(asked))
@@ -76,7 +82,10 @@ def test_runs_that_end_their_task_are_named_and_the_others_go_on(spec: dict[str,
     found = escala.campaign(spec, "out", "slurm:tasks=2")
     assert (found.done, found.failed) == (6, 8)
     errors = found.runs.filter(scheduler="random")["error"].to_list()
-    assert errors == [f"{on_slurm.ENDED}: out of memory"] * 8 and found.runs.filter(scheduler="easy")["error"].null_count() == 6
+    assert (
+        errors == [f"{on_slurm.ENDED}: out of memory"] * 8
+        and found.runs.filter(scheduler="easy")["error"].null_count() == 6
+    )
     (slurm / "deadly").unlink()
     assert escala.campaign(spec, "out", "slurm").done == 8
     _same("out")
@@ -108,7 +117,9 @@ def test_an_array_that_is_asked_for_no_more_is_ended(spec: dict[str, Any], slurm
     assert not left.exists() and "scancel --name=escala-0123" in (slurm / "calls").read_text()
 
 
-def test_what_slurm_refuses_is_one_line_and_leaves_nothing(spec: dict[str, Any], slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_slurm_refuses_is_one_line_and_leaves_nothing(
+    spec: dict[str, Any], slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (slurm / "refuse").write_text("invalid partition specified: shrt")
     with pytest.raises(escala.EscalaError, match=r"sbatch refuses the array .*invalid partition specified: shrt"):
         escala.campaign(spec, "out", "slurm:partition=shrt")
@@ -124,7 +135,9 @@ def test_what_slurm_refuses_is_one_line_and_leaves_nothing(spec: dict[str, Any],
     assert not Path("other").exists()
 
 
-def test_a_node_with_another_escala_is_named(spec: dict[str, Any], slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_with_another_escala_is_named(
+    spec: dict[str, Any], slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(on_slurm, "made_by", lambda: "0.0 of another state")
     found = escala.campaign(spec, "out", "slurm:tasks=1")
     assert found.failed == 14 and "has another version or state of Escala" in found.runs["error"][0]

@@ -16,7 +16,9 @@ DAY_S = 86400.0
 
 def workload(*jobs: tuple[float, float, float, int], users: list[str] | None = None) -> escala.Workload:
     """Jobs as (submit, runtime, walltime, cores)."""
-    table: dict[str, Any] = {name: [job[k] for job in jobs] for k, name in enumerate(("submit_s", "runtime_s", "walltime_s", "cores"))}
+    table: dict[str, Any] = {
+        name: [job[k] for job in jobs] for k, name in enumerate(("submit_s", "runtime_s", "walltime_s", "cores"))
+    }
     if users is not None:
         table["user"] = users
     return escala.Workload.from_jobs(table, name="hand")
@@ -31,30 +33,39 @@ def constant(always: int, days: list[escala.Workload], platform: Any, **options:
     done = np.zeros(n, bool)
     while not done.all():
         _, reward, terminated, truncated, info = env.step(np.full(n, always))
-        for name, value in (("reward", reward), ("waste_j", info["waste_j"]), ("late_cores", info["late_cores"]), ("steps", 1.0)):
+        for name, value in (
+            ("reward", reward),
+            ("waste_j", info["waste_j"]),
+            ("late_cores", info["late_cores"]),
+            ("steps", 1.0),
+        ):
             sums[name] += np.where(done, 0.0, value)
         done |= terminated | truncated
     return sums
 
 
 def scheduling_return(result: escala.Result, day: escala.Workload, n_nodes: int) -> float:
-    """What the rewards of a scheduled day must add up to: 0.2 computing - idle, in node-minutes / nodes, less the walltimes waited."""
+    """What the rewards of a scheduled day must add up to: 0.2 computing - idle, in node-minutes / nodes, less the
+    walltimes waited."""
     seconds = dict(result.power.group_by("state").sum().select("state", "seconds").iter_rows())
     return float((0.2 * seconds["computing"] - seconds["idle"]) / 60.0 / n_nodes - _queued(result, day))
 
 
 def _queued(result: escala.Result, day: escala.Workload) -> float:
-    """Sum over jobs of the time in the queue / walltime. The wait of a Result lasts until the start; a job that was given nodes left the
-    queue before that, by the nodes' boot."""
+    """Sum over jobs of the time in the queue / walltime. The wait of a Result lasts until the start; a job that was
+    given nodes left the queue before that, by the nodes' boot."""
     end = float(result.manifest["window"]["end_s"])
     jobs = result.jobs.filter(pl.col("submit_s") <= end)
     given = dict(zip(jobs["job_id"], _given_at(result, jobs), strict=True))
-    return sum((min(given[j], end) - s) / w for j, s, w in zip(jobs["job_id"], jobs["submit_s"], jobs["walltime_s"], strict=True))
+    return sum(
+        (min(given[j], end) - s) / w
+        for j, s, w in zip(jobs["job_id"], jobs["submit_s"], jobs["walltime_s"], strict=True)
+    )
 
 
 def _given_at(result: escala.Result, jobs: Any) -> list[float]:
-    """When each job left the queue: its start, or, where one of its nodes was then just booted for it, the latest moment at which a node
-    of it was off."""
+    """When each job left the queue: its start, or, where one of its nodes was then just booted for it, the latest
+    moment at which a node of it was off."""
     boots: dict[int, list[tuple[float, float]]] = {}
     for node, begin, until, state in result.nodes.select("node", "from_s", "to_s", "state").iter_rows():
         if state == "switching_on":

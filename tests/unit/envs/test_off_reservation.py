@@ -1,4 +1,5 @@
-"""The off-reservation environment against the classic policies that its constant actions are, and against sums by hand."""
+"""The off-reservation environment against the classic policies that its constant actions are, and against sums by
+hand."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ LAST = -1
 
 def _sets() -> dict[str, tuple[list[escala.Workload], escala.Platform]]:
     return {
-        "orion": (escala.workload.generate.grid5000(cluster="orion", days=8, seed=0).split_days(), escala.read_platform("orion")),
+        "orion": (
+            escala.workload.generate.grid5000(cluster="orion", days=8, seed=0).split_days(),
+            escala.read_platform("orion"),
+        ),
     }
 
 
@@ -45,7 +49,9 @@ CONSTANTS: list[tuple[str, dict[str, Any], int, str]] = [
 
 @pytest.mark.parametrize("window", ["cut", "drain"])
 @pytest.mark.parametrize("case", CONSTANTS, ids=[c[0] for c in CONSTANTS])
-def test_a_constant_action_is_a_classic_policy_to_the_joule(case: tuple[str, dict[str, Any], int, str], window: str) -> None:
+def test_a_constant_action_is_a_classic_policy_to_the_joule(
+    case: tuple[str, dict[str, Any], int, str], window: str
+) -> None:
     _, options, action, shutdown = case
     days, platform = _sets()["orion"]
     chosen = platform.n_nodes if action == LAST else action
@@ -69,7 +75,8 @@ def test_waking_all_is_timeout_0_on_a_real_log(traces: Path) -> None:
     ],
 )
 def test_passing_quiet_minutes_changes_nothing(options: dict[str, Any]) -> None:
-    """Actions that are a function of what is seen: the same questions, answers, rewards and joules with and without the quiet minutes."""
+    """Actions that are a function of what is seen: the same questions, answers, rewards and joules with and without the
+    quiet minutes."""
     days, platform = _sets()["orion"]
     seen: list[list[Any]] = []
     for skip in (True, False):
@@ -93,8 +100,11 @@ def test_passing_quiet_minutes_changes_nothing(options: dict[str, Any]) -> None:
 
 
 def _asked(day: escala.Workload, **options: Any) -> tuple[list[float], float]:
-    """When the agent was asked until the first job was given nodes, and when that job starts. All nodes held until 90 s, then none."""
-    env = gymnasium.make("escala/OffReservation-v0", workload=[day], platform="2x1:grid5000", action="count", guard="none", **options)
+    """When the agent was asked until the first job was given nodes, and when that job starts. All nodes held until 90
+    s, then none."""
+    env = gymnasium.make(
+        "escala/OffReservation-v0", workload=[day], platform="2x1:grid5000", action="count", guard="none", **options
+    )
     env.reset(seed=0)
     batch = env.unwrapped.batch  # type: ignore[attr-defined]
     times = []
@@ -105,7 +115,8 @@ def _asked(day: escala.Workload, **options: Any) -> tuple[list[float], float]:
 
 
 def test_an_agent_is_asked_at_submissions_or_once_a_minute_only() -> None:
-    """A job at 90 s. Released at once it starts when its node has booted for a minute; else at the next minute, and a minute later."""
+    """A job at 90 s. Released at once it starts when its node has booted for a minute; else at the next minute, and a
+    minute later."""
     day = workload((90.0, 600.0, 1800.0, 1))
     assert _asked(day) == ([0.0, 60.0, 90.0, 120.0], 150.0)
     assert _asked(day, ask="periods") == ([0.0, 60.0, 120.0], 180.0)
@@ -116,7 +127,9 @@ def test_on_a_log_in_whole_minutes_both_ways_to_ask_are_one(options: dict[str, A
     """As R3's logs are. Actions that are a function of what is seen."""
     days, platform = _sets()["orion"]
     rounded = [
-        escala.Workload.from_jobs(day.jobs.with_columns((pl.col("submit_s") / 60.0).round() * 60.0).sort("submit_s"), name=day.name)
+        escala.Workload.from_jobs(
+            day.jobs.with_columns((pl.col("submit_s") / 60.0).round() * 60.0).sort("submit_s"), name=day.name
+        )
         for day in days[:3]
     ]
     stories = []
@@ -149,13 +162,15 @@ def test_the_reward_is_the_metric() -> None:
 def test_a_cost_of_stretch_counts_the_walltimes_that_queued_jobs_wait() -> None:
     """One job of 30 min of walltime at 10 min, never served: it waits 1430 min of the day."""
     day = workload((600.0, 600.0, 1800.0, 1))
-    told = constant(0, [day], "2x1:grid5000", guard="none", min_jobs=1, qos="all", tau=1e9, stretch_cost=0.5, normalise="none")
+    told = constant(
+        0, [day], "2x1:grid5000", guard="none", min_jobs=1, qos="all", tau=1e9, stretch_cost=0.5, normalise="none"
+    )
     assert told["reward"][0] == pytest.approx(-0.5 * 1430.0 / 30.0)
 
 
 def test_a_day_by_hand() -> None:
-    """Two nodes of one core, all off; a job of one core at 10 min for 30 min of walltime. Waking nothing without a guard: it waits for
-    ever."""
+    """Two nodes of one core, all off; a job of one core at 10 min for 30 min of walltime. Waking nothing without a
+    guard: it waits for ever."""
     day = workload((600.0, 600.0, 1800.0, 1))
     held = constant(0, [day], "2x1:grid5000", guard="none", min_jobs=1)
     assert held["waste_j"][0] == 0.0
@@ -178,7 +193,8 @@ def test_startable_counts_only_jobs_that_fit_what_no_job_holds() -> None:
     day = workload((0.0, 6000.0, 6000.0, 2), (60.0, 600.0, 600.0, 2))
     everyone = constant(2, [day], "2x1:grid5000", qos="all")
     startable = constant(2, [day], "2x1:grid5000", qos="startable")
-    assert everyone["late_cores"][0] == 2.0 * 96  # from 6 min to 101 min: the first job starts after a minute of booting
+    # from 6 min to 101 min: the first job starts after a minute of booting
+    assert everyone["late_cores"][0] == 2.0 * 96
     assert startable["late_cores"][0] == 2.0  # at 101 min: the cores are free, the job has not started yet
 
 
@@ -220,7 +236,9 @@ def test_a_day_may_end_in_the_middle_of_a_switch() -> None:
 )
 def test_bad_options_are_told_in_one_line(options: dict[str, Any], what: str) -> None:
     with pytest.raises(escala.EscalaError, match=what) as told:
-        gymnasium.make("escala/OffReservation-v0", workload=[workload((0.0, 60.0, 60.0, 1))], platform="2x1:grid5000", **options)
+        gymnasium.make(
+            "escala/OffReservation-v0", workload=[workload((0.0, 60.0, 60.0, 1))], platform="2x1:grid5000", **options
+        )
     assert "\n" not in str(told.value)
 
 
@@ -244,24 +262,32 @@ def test_nodes_that_cannot_switch_off_are_told_in_one_line(power: str | None, wh
 
 
 def test_keeping_all_nodes_off_leaves_the_first_job_what_it_needs() -> None:
-    """One node of one core, off at first. The second job waits while the first runs and starts the instant that it ends, as under T(0):
-    the reservation takes no node that the queue's first job needs. 125 W for a minute to switch on, 101 W for three to switch off."""
+    """One node of one core, off at first. The second job waits while the first runs and starts the instant that it
+    ends, as under T(0): the reservation takes no node that the queue's first job needs. 125 W for a minute to switch
+    on, 101 W for three to switch off."""
     day = workload((0.0, 600.0, 3600.0, 1), (120.0, 600.0, 3600.0, 1))
     kept = constant(1, [day], "1x1:grid5000", action="count", min_jobs=1)
     assert kept["waste_j"][0] == pytest.approx(125.0 * 60.0 + 101.0 * 180.0)
-    assert kept["waste_j"][0] == pytest.approx(_replayed([day], escala.read_platform("1x1:grid5000"), "timeout:0", "cut")[0])
+    assert kept["waste_j"][0] == pytest.approx(
+        _replayed([day], escala.read_platform("1x1:grid5000"), "timeout:0", "cut")[0]
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "always"),
-    [({"action": "wake"}, 0), ({"action": "hold"}, 5), ({"action": "hold", "guard": "late"}, 5), ({"action": "count"}, 8)],
+    [
+        ({"action": "wake"}, 0),
+        ({"action": "hold"}, 5),
+        ({"action": "hold", "guard": "late"}, 5),
+        ({"action": "count"}, 8),
+    ],
 )
 @pytest.mark.parametrize("seed", [None, 0, 1])
 def test_a_first_job_that_needs_more_nodes_than_are_awake_together_starts_whatever_the_agent_does(
     options: dict[str, Any], always: int, seed: int | None
 ) -> None:
-    """Narrow jobs come every ten minutes, so that some nodes work while others sleep; a job of all eight nodes waits among them. Always
-    the choice that holds most, and choices at random: every job ends, and before noon."""
+    """Narrow jobs come every ten minutes, so that some nodes work while others sleep; a job of all eight nodes waits
+    among them. Always the choice that holds most, and choices at random: every job ends, and before noon."""
     narrow = [(600.0 * k, 900.0, 1200.0, 1 + k % 3) for k in range(30)]
     day = workload(*narrow, (1500.0, 600.0, 3600.0, 8), (7000.0, 600.0, 3600.0, 8))
     env = gymnasium.make("escala/OffReservation-v0", workload=[day], platform="8x1:grid5000", window="drain", **options)

@@ -40,7 +40,15 @@ class _Made(EnvOptions):
 
 def test_plain_values_are_kept_and_defaults_stand() -> None:
     made = _Made.of({"word": "two", "many": np.int64(9), "on": np.bool_(False), "off": True, "free": "x", "pull": 2})
-    assert (made.word, made.maybe, made.many, made.on, made.off, made.free, made.pull) == ("two", None, 9, False, True, "x", 2)
+    assert (made.word, made.maybe, made.many, made.on, made.off, made.free, made.pull) == (
+        "two",
+        None,
+        9,
+        False,
+        True,
+        "x",
+        2,
+    )
     assert type(made.many) is int and type(made.on) is bool
     assert _Made() == _Made.of({})
 

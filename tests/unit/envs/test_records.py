@@ -1,4 +1,5 @@
-"""An environment's own record: every setting is given, copies are apart, and a policy sees what its environment shows."""
+"""An environment's own record: every setting is given, copies are apart, and a policy sees what its environment
+shows."""
 
 from __future__ import annotations
 
@@ -49,7 +50,12 @@ def test_a_state_of_another_shape_is_refused_in_one_line() -> None:
 
 def test_policies_have_the_settings_of_their_environments() -> None:
     """Every field, but for those of a whole list: in a run through `simulate` an agent sees what it saw in training."""
-    for options in ({}, {"placement": "reserve"}, {"observation": "image", "skip": "forced"}, {"arrivals_end": 101, "slots": 7}):
+    for options in (
+        {},
+        {"placement": "reserve"},
+        {"observation": "image", "skip": "forced"},
+        {"arrivals_end": 101, "slots": 7},
+    ):
         batch, policy = SlotsBatch(1, lists=1, **options), SlotPolicy("sjf", **options)
         escala.simulate(batch.lists.workload(0), batch.lists.platform, scheduler=policy)
         for name in set(batch.games.settings.dtype.names) - {"ring", "named", "long", "quiet", "share"}:
@@ -58,7 +64,12 @@ def test_policies_have_the_settings_of_their_environments() -> None:
 
 
 def test_teams_have_the_settings_of_their_games() -> None:
-    for options in ({}, {"turns": "until-void"}, {"information": "local", "machines": 2}, {"arrivals_end": 60, "skip": "forced"}):
+    for options in (
+        {},
+        {"turns": "until-void"},
+        {"information": "local", "machines": 2},
+        {"arrivals_end": 60, "skip": "forced"},
+    ):
         shape: dict[str, Any] = {"agents": 2, **options}
         batch, team = multi.batch(1, lists=1, steps=40, **shape), TeamPolicy("sjf", **shape)
         escala.simulate(batch.lists.workload(0), batch.lists.platform, scheduler=team)

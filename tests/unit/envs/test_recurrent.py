@@ -17,7 +17,8 @@ def sigmoid(x: Any) -> Any:
 def drawn(units: int, gates: int, scale: float) -> tuple[Any, Any, Any]:
     draw = np.random.default_rng(units)
     given = scale * draw.standard_normal((3, 12, gates * units))
-    inner = draw.standard_normal((gates * units, units)) / np.sqrt(units)  # with larger ones a rounding grows from step to step
+    # with larger ones a rounding grows from step to step
+    inner = draw.standard_normal((gates * units, units)) / np.sqrt(units)
     return given.astype(np.float32), inner.astype(np.float32), draw
 
 

@@ -71,22 +71,27 @@ def _seen_confidence(jobs: list[tuple[float, float, float, int]], kind: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("waiting", "kind", "expected"), [(19, "ended", 0.5), (19, "submitted", 0.5), (20, "ended", 0.5), (20, "submitted", 1)]
+    ("waiting", "kind", "expected"),
+    [(19, "ended", 0.5), (19, "submitted", 0.5), (20, "ended", 0.5), (20, "submitted", 1)],
 )
 def test_submissions_that_wait_are_among_the_last_twenty(waiting: int, kind: str, expected: float) -> None:
-    """One job has ended (half of its walltime); so many wait. The twentieth that waits pushes it out of the last twenty submissions."""
+    """One job has ended (half of its walltime); so many wait. The twentieth that waits pushes it out of the last twenty
+    submissions."""
     assert _seen_confidence([(0.0, 30.0, 60.0, 1)] + [(1000.0, 60.0, 60.0, 1)] * waiting, kind) == expected
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("ended", (0.1 + 19.0) / 20.0), ("submitted", 1.0)])
 def test_the_job_that_was_submitted_first_may_end_last(kind: str, expected: float) -> None:
-    """It ran for a tenth of its walltime, the twenty behind it to their walltimes' end; the one that waits is the last submission."""
+    """It ran for a tenth of its walltime, the twenty behind it to their walltimes' end; the one that waits is the last
+    submission."""
     jobs = [(0.0, 900.0, 9000.0, 1)] + [(1.0, 60.0, 60.0, 1)] * 20 + [(1000.0, 60.0, 60.0, 1)]
     assert _seen_confidence(jobs, kind) == pytest.approx(expected, rel=1e-6)
 
 
 def test_an_unknown_confidence_is_told_in_one_line() -> None:
-    with pytest.raises(escala.EscalaError, match="option confidence='started' is not known: use one of ended, submitted"):
+    with pytest.raises(
+        escala.EscalaError, match="option confidence='started' is not known: use one of ended, submitted"
+    ):
         _env(workload((0.0, 60.0, 60.0, 1)), confidence="started")
 
 
@@ -100,7 +105,8 @@ def test_running_jobs_are_seen_with_the_next_to_leave_first() -> None:
 
 
 class FirstFit:
-    """The environment's questions, answered by the first job that fits; the metrics of the same run come from `simulate`."""
+    """The environment's questions, answered by the first job that fits; the metrics of the same run come from
+    `simulate`."""
 
     name = "first fit, once a minute"
 
@@ -149,13 +155,15 @@ def test_the_rewards_of_a_day_add_up_to_its_metrics(window: str) -> None:
         assert total == pytest.approx(scheduling_return(result, day, platform.n_nodes), rel=1e-9, abs=1e-9)
 
 
-COMPUTING, IDLE, OFF, SWITCHING_OFF, SWITCHING_ON = 190.0, 95.0, 9.0, 101.0, 125.0  # W; 180 s to switch off, 60 s to switch on
+# W; 180 s to switch off, 60 s to switch on
+COMPUTING, IDLE, OFF, SWITCHING_OFF, SWITCHING_ON = 190.0, 95.0, 9.0, 101.0, 125.0
 WATTS = {"computing": COMPUTING, "idle": IDLE, "off": OFF, "switching_off": SWITCHING_OFF, "switching_on": SWITCHING_ON}
 
 EDGES: dict[str, tuple[list[tuple[float, float, float, int]], str, dict[str, tuple[float, float]]]] = {
     # jobs, platform, and by hand for each window the day's (waste, reward)
     "no job": ([], "4x1:grid5000", {"cut": (0.0, 0.0), "drain": (0.0, 0.0)}),
-    "one job": (  # it boots a node for a minute and runs for one; then 5 min of idling and a switch, not in a day run to completion
+    # it boots a node for a minute and runs for one; then 5 min of idling and a switch, not in a day run to completion
+    "one job": (
         [(30.0, 60.0, 60.0, 1)],
         "4x1:grid5000",
         {
@@ -164,8 +172,9 @@ EDGES: dict[str, tuple[list[tuple[float, float, float, int]], str, dict[str, tup
         },
     ),
     "jobs larger than the free part": (
-        # Three of four nodes work until 61 min. The second job waits an hour for them, then they for the fourth node's boot; the third
-        # follows it after 61 min. Computing: 3 x 60 + 2 x 4 node-minutes; booting 4; idle 3 before the second job, 4 x 5 at the end.
+        # Three of four nodes work until 61 min. The second job waits an hour for them, then they for the fourth node's
+        # boot; the third follows it after 61 min. Computing: 3 x 60 + 2 x 4 node-minutes; booting 4; idle 3 before the
+        # second job, 4 x 5 at the end.
         [(0.0, 3600.0, 3600.0, 3), (60.0, 60.0, 60.0, 4), (120.0, 60.0, 60.0, 4)],
         "4x1:grid5000",
         {
@@ -189,21 +198,30 @@ EDGES: dict[str, tuple[list[tuple[float, float, float, int]], str, dict[str, tup
 @pytest.mark.parametrize("window", ["cut", "drain"])
 @pytest.mark.parametrize("edge", EDGES)
 def test_days_at_the_edge(edge: str, window: str) -> None:
-    """Waste and reward by hand, and as the metrics of the same run; every node is in one state at every moment, and no joule is lost."""
+    """Waste and reward by hand, and as the metrics of the same run; every node is in one state at every moment, and no
+    joule is lost."""
     jobs, spec, by_hand = EDGES[edge]
     day, platform = workload(*jobs), escala.read_platform(spec)
     env = _env(day, spec, window=window)
     total, waste = _by_first_fit(env, 0)
-    assert waste == pytest.approx(by_hand[window][0], rel=1e-12) and total == pytest.approx(by_hand[window][1], rel=1e-12)
+    assert waste == pytest.approx(by_hand[window][0], rel=1e-12) and total == pytest.approx(
+        by_hand[window][1], rel=1e-12
+    )
     result = _simulated(day, platform, window)
     assert waste == pytest.approx(result.summary()["waste_j"], rel=1e-12)
-    if (edge, window) != ("cut in the middle of switching on", "cut"):  # no Result tells that a job has left the queue before it starts
+    # no Result tells that a job has left the queue before it starts
+    if (edge, window) != ("cut in the middle of switching on", "cut"):
         assert total == pytest.approx(scheduling_return(result, day, platform.n_nodes), rel=1e-12)
     world = env.unwrapped.batch.episodes.world
     spent = totals_of(world, 0, platform, (0, 0))
     began = 0.0 if window == "cut" or not jobs else jobs[0][0]
-    assert spent["seconds"].sum() == pytest.approx(platform.n_nodes * (float(world.s[0, 0]["now"]) * 1e-6 - began), rel=1e-12)
-    lived = sum(WATTS[state] * (until - since) for since, until, state in result.nodes.select("from_s", "to_s", "state").iter_rows())
+    assert spent["seconds"].sum() == pytest.approx(
+        platform.n_nodes * (float(world.s[0, 0]["now"]) * 1e-6 - began), rel=1e-12
+    )
+    lived = sum(
+        WATTS[state] * (until - since)
+        for since, until, state in result.nodes.select("from_s", "to_s", "state").iter_rows()
+    )
     assert spent["joules"].sum() == pytest.approx(lived, rel=1e-12)
     assert spent["joules"].sum() == pytest.approx(result.summary()["energy_j"], rel=1e-12)
 

@@ -1,4 +1,5 @@
-"""Episodes that begin as a replay of the whole log has the machine: what follows is what followed in that replay, to the microsecond."""
+"""Episodes that begin as a replay of the whole log has the machine: what follows is what followed in that replay, to
+the microsecond."""
 
 from __future__ import annotations
 
@@ -48,7 +49,9 @@ def test_a_day_goes_on_as_the_replay_did(platform: str, named: str, switched: st
     assert {codes.QUEUED, codes.RUNNING} <= set(np.concatenate([start.jobs["state"] for start in starts]).tolist())
     episodes = Episodes(1, days, machine, plan, options, starts=starts)
     whole = escala.simulate(log, machine, named, switched)
-    start_us = dict(zip(whole.jobs["job_id"], np.round(whole.jobs["start_s"].to_numpy() * SECOND).astype(np.int64).tolist()))
+    start_us = dict(
+        zip(whole.jobs["job_id"], np.round(whole.jobs["start_s"].to_numpy() * SECOND).astype(np.int64).tolist())
+    )
     for number, (day, start) in enumerate(zip(days, starts, strict=True)):
         episodes.begin(np.array([0]), {"day": number})
         assert DRIVERS[int(episodes.world.o[0, 0]["queueing"])](episodes.table, 0, codes.NEVER_US) == codes.DONE
@@ -96,7 +99,8 @@ def test_rewards_of_an_objective_are_its_sums() -> None:
         assert terminated
         day, offset = env.batch.episodes.days[2], env.batch.episodes._starts[2].offset_us
         begun = np.maximum(_starts(env, 2), 0) / SECOND
-        submitted = np.maximum(day.jobs["submit_s"].to_numpy() - offset / SECOND, 0.0)  # what was waited before counts for nobody
+        # what was waited before counts for nobody
+        submitted = np.maximum(day.jobs["submit_s"].to_numpy() - offset / SECOND, 0.0)
         waits = np.maximum(begun - submitted, 0.0)
         expected = -sum(wait / unit(job) for wait, job in zip(waits, day.jobs.to_dicts(), strict=True))
         assert total == pytest.approx(expected, rel=1e-6), objective
@@ -104,9 +108,14 @@ def test_rewards_of_an_objective_are_its_sums() -> None:
 
 @pytest.mark.parametrize("lazy", [True, False], ids=["starts nothing", "at random"])
 def test_the_guard_holds_whatever_the_agent_wants(lazy: bool) -> None:
-    """Who has waited the guard holds a reservation that nobody delays: it starts no later than was promised when it came in front."""
+    """Who has waited the guard holds a reservation that nobody delays: it starts no later than was promised when it
+    came in front."""
     guard_s = 600.0
-    env, rng, held = _env(1.5, warm="easy", window="drain", drain_days=400.0, guard_s=guard_s), np.random.default_rng(4), 0
+    env, rng, held = (
+        _env(1.5, warm="easy", window="drain", drain_days=400.0, guard_s=guard_s),
+        np.random.default_rng(4),
+        0,
+    )
     for day, about in enumerate(env.batch.episodes.days[:6]):
         over, promised, (_, info) = False, dict[int, int](), env.reset(options={"day": day})
         while not over:

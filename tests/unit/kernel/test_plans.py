@@ -1,4 +1,5 @@
-"""Planned ends are walked in order, ties by row: few as a line, many as a heap, and as their number passes from one to the other."""
+"""Planned ends are walked in order, ties by row: few as a line, many as a heap, and as their number passes from one to
+the other."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ def test_the_walk_is_in_order_whatever_comes_and_goes() -> None:
     chance = np.random.default_rng(0)
     rows, frontier = np.zeros(JOBS, np.int64), np.zeros(JOBS, np.int64)
     held: list[int] = []
-    for most in (FEW - 1, 3 * FEW, FEW // 3, FEW + 1, 0, 2 * FEW, 0):  # grows or shrinks to each in turn, with steps back
+    # grows or shrinks to each in turn, with steps back
+    for most in (FEW - 1, 3 * FEW, FEW // 3, FEW + 1, 0, 2 * FEW, 0):
         while len(held) != most:
             if ((chance.random() < 0.8) == (len(held) < most) and len(held) < JOBS) or not held:
                 j = int(chance.choice(np.setdiff1d(np.arange(JOBS), held)))

@@ -14,7 +14,8 @@ from escala.kernel.pointer_code import Pointer
 
 MEMORY = np.dtype([("row", "i8"), ("total", "f8")])
 FIELDS: dict[str, tuple[Any, int]] = {
-    "settings": (MEMORY, 0), "memory": (MEMORY, 0), "slots": (np.int64, 1), "used": (np.int32, 2), "chart": (np.uint8, 3),
+    "settings": (MEMORY, 0), "memory": (MEMORY, 0), "slots": (np.int64, 1), "used": (np.int32, 2),
+    "chart": (np.uint8, 3),
 }  # fmt: skip
 KIND = PointerType("TestGame", FIELDS)
 game: Any = row_of(KIND)

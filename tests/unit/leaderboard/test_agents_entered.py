@@ -1,4 +1,5 @@
-"""Trained agents as entries: judged as in single replays, with what they were trained on, and refused where that is judged."""
+"""Trained agents as entries: judged as in single replays, with what they were trained on, and refused where that is
+judged."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ from escala.report.leaderboard import trained_rows, write_page
 from escala.tuning.split import split_of
 
 STUDIES = Path(__file__).parents[3] / "docs" / "studies"
-QUEUE, POWER = STUDIES / "deepscheduler2020" / "agents" / "g5k-0.95-0", STUDIES / "deepshutdown2020" / "agents" / "g5k-1-0"
+QUEUE, POWER = (
+    STUDIES / "deepscheduler2020" / "agents" / "g5k-0.95-0",
+    STUDIES / "deepshutdown2020" / "agents" / "g5k-1-0",
+)
 MADE = {"jobs": 1000, "cores": 16, "load": 0.75, "seed": 4}
 
 
@@ -48,7 +52,9 @@ def test_an_agent_is_judged_as_in_a_single_replay(log: escala.Workload, suite: d
     assert found["figures"]["bounded_slowdown"] == pytest.approx(slowdown.mean(), rel=1e-12)
     assert entry.policy == "agent:night" and list(found["files"]) == ["manifest.json"]
     told = "lyon_1/train/1_train_0 to lyon_1/train/1_train_1205, 27139 jobs, on taurus"
-    assert found["trained"] == {"scheduler": {"what": "escala/Scheduling-v0, cross-entropy, search", "on": told, "escala": "0.1.0"}}
+    assert found["trained"] == {
+        "scheduler": {"what": "escala/Scheduling-v0, cross-entropy, search", "on": told, "escala": "0.1.0"}
+    }
     assert str(tmp_path) not in Path("out", "entry.json").read_text() and leaderboard.read_entry("out") == entry
     assert leaderboard.check(entry, on="local:1") == []
     other = STUDIES / "deepscheduler2020" / "agents" / "kth-0.95-0"
@@ -59,7 +65,10 @@ def test_an_agent_is_judged_as_in_a_single_replay(log: escala.Workload, suite: d
     (row,) = trained_rows(board)
     assert (row["entry"], row["trained or chosen on"], row["judged on"]) == ("agent:night", told, "one")
     write_page(board, Path("board.html"))
-    assert "Trained on what" in Path("board.html").read_text() and "27139 jobs, on taurus" in Path("board.html").read_text()
+    assert (
+        "Trained on what" in Path("board.html").read_text()
+        and "27139 jobs, on taurus" in Path("board.html").read_text()
+    )
     damaged = json.loads(Path("out", "entry.json").read_text())
     damaged["logs"]["one"]["trained"]["scheduler"]["on"] = "two\nlines"
     Path("damaged.json").write_text(json.dumps(damaged))
@@ -73,10 +82,16 @@ def test_an_agent_is_judged_as_in_a_single_replay(log: escala.Workload, suite: d
         ("agent:POWER", "never", "is a shutdown policy, given as scheduler: give it as shutdown"),
         ("easy", "agent:night", "is a scheduler policy, given as shutdown: give it as scheduler"),
         ("agent:{log}", "never", "one: no trained agent here"),
-        (f"agent:{STUDIES / 'marl2024' / 'agents' / 'team-2x1-0'}", "never", "schedules 2 agents x 1 machines of several cores"),
+        (
+            f"agent:{STUDIES / 'marl2024' / 'agents' / 'team-2x1-0'}",
+            "never",
+            "schedules 2 agents x 1 machines of several cores",
+        ),
     ],
 )
-def test_an_agent_of_something_else_is_refused_in_one_line(suite: dict[str, Any], policy: str, shutdown: str, said: str) -> None:
+def test_an_agent_of_something_else_is_refused_in_one_line(
+    suite: dict[str, Any], policy: str, shutdown: str, said: str
+) -> None:
     with pytest.raises(escala.EscalaError) as told:
         leaderboard.enter(policy.replace("POWER", str(POWER)), "out", suite, shutdown=shutdown, on="local:1")
     assert said in str(told.value) and str(told.value).startswith("log 'one': ") and "\n" not in str(told.value)
@@ -107,8 +122,8 @@ def test_what_was_trained_on_the_judged_weeks_is_refused(log: escala.Workload, s
             check_unseen(one, "60%")
         except escala.EscalaError as error:
             assert str(error) == (
-                f"night: was trained on days of one that the suite judges it by: train it on the first {len(past)} at most "
-                f"(--days {len(past)})"
+                f"night: was trained on days of one that the suite judges it by: train it on the first {len(past)} at "
+                f"most (--days {len(past)})"
             )
             return True
         return False
@@ -121,4 +136,6 @@ def test_what_was_trained_on_the_judged_weeks_is_refused(log: escala.Workload, s
     assert not refused(run, workload=within) and refused(run, workload=whole)
     assert not refused(run, workload={**whole, "source": "another seed"})
     assert not refused(run, workload=drawn) and refused(named, workload=drawn), "a file of this name"
-    assert refused(named, workload={"path": f"here/{log.name}.swf"}) and not refused(named, workload={"path": "other.swf"})
+    assert refused(named, workload={"path": f"here/{log.name}.swf"}) and not refused(
+        named, workload={"path": "other.swf"}
+    )

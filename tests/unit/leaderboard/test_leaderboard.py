@@ -1,5 +1,5 @@
-"""Leaderboards: an entry's figures are those of single replays, nothing is run twice, ranks rest on paired weeks, and a check tells what
-is not the same."""
+"""Leaderboards: an entry's figures are those of single replays, nothing is run twice, ranks rest on paired weeks, and a
+check tells what is not the same."""
 
 from __future__ import annotations
 
@@ -31,7 +31,13 @@ def _log(name: str) -> escala.Workload:
 
 def _suite(*names: str, **more: Any) -> dict[str, Any]:
     logs = [
-        {"name": name, "generator": "lublin", **LOGS[name][0], "platform": LOGS[name][1], "sha256": jobs_digest(_log(name))}
+        {
+            "name": name,
+            "generator": "lublin",
+            **LOGS[name][0],
+            "platform": LOGS[name][1],
+            "sha256": jobs_digest(_log(name)),
+        }
         for name in names or LOGS
     ]
     return {"name": "small", "logs": logs, **more}
@@ -56,7 +62,10 @@ def test_figures_are_those_of_single_replays(entries: dict[str, leaderboard.Entr
         slowdown, longest = {}, {}
         for policy in ("easy", "easy:queue=sjf"):
             wait = escala.simulate(log, platform, policy).jobs["wait_s"].to_numpy()[later]
-            slowdown[policy], longest[policy] = np.maximum((wait + runtime) / np.maximum(runtime, 10.0), 1.0), wait.max()
+            slowdown[policy], longest[policy] = (
+                np.maximum((wait + runtime) / np.maximum(runtime, 10.0), 1.0),
+                wait.max(),
+            )
         found = entries["easy:queue=sjf"].logs[name]
         assert found["jobs"] == later.sum() and found["weeks"] == len(set(week))
         assert found["figures"]["bounded_slowdown"] == pytest.approx(slowdown["easy:queue=sjf"].mean(), rel=1e-12)
@@ -75,23 +84,33 @@ def test_a_policy_that_switches_nodes_off_is_judged_beside_easy_with_all_nodes_o
     found, log = entry.logs["one"], _log("one")
     at, last = split_of(log, "60%").at_s, float(log.jobs["submit_s"][-1])
     cut = {
-        shutdown: [escala.simulate(log, LOGS["one"][1], "easy", shutdown, until_s=end).summary()["energy_j"] for end in (at, last)]
+        shutdown: [
+            escala.simulate(log, LOGS["one"][1], "easy", shutdown, until_s=end).summary()["energy_j"]
+            for end in (at, last)
+        ]
         for shutdown in ("never", "timeout:0")
     }
     spent = {shutdown: end - begin for shutdown, (begin, end) in cut.items()}
     assert found["energy"]["easy"] == pytest.approx(spent["never"], rel=1e-9)
     assert (
-        found["energy"]["ratio"][0] == pytest.approx(spent["timeout:0"] / spent["never"], rel=1e-9) and spent["timeout:0"] < spent["never"]
+        found["energy"]["ratio"][0] == pytest.approx(spent["timeout:0"] / spent["never"], rel=1e-9)
+        and spent["timeout:0"] < spent["never"]
     )
-    assert found["baselines"]["easy"]["mean_wait_s"] < found["figures"]["mean_wait_s"], "easy's own waits are with nodes on"
+    assert found["baselines"]["easy"]["mean_wait_s"] < found["figures"]["mean_wait_s"], (
+        "easy's own waits are with nodes on"
+    )
 
 
-def test_easy_is_exactly_itself_and_clairvoyant_entries_are_never_the_best(entries: dict[str, leaderboard.Entry]) -> None:
+def test_easy_is_exactly_itself_and_clairvoyant_entries_are_never_the_best(
+    entries: dict[str, leaderboard.Entry],
+) -> None:
     found = leaderboard.standing(list(entries.values())[::-1])
     by_name = {row.entry.name: row for row in found.rows}
     assert by_name["easy"].value == (1.0, 1.0, 1.0) and by_name["easy"].kept == 2
     assert found.rows[0].entry.name == "easy:queue=sjf:estimate=runtime" and found.rows[0].entry.knows == "runtimes"
-    assert found.best is not None and found.best.entry.name == "easy:queue=sjf" and found.best.against == (1.0, 1.0, 1.0)
+    assert (
+        found.best is not None and found.best.entry.name == "easy:queue=sjf" and found.best.against == (1.0, 1.0, 1.0)
+    )
     means = [entries["easy:queue=sjf"].logs[log]["ratio"]["easy"]["bounded_slowdown"][0] for log in LOGS]
     assert by_name["easy:queue=sjf"].value[0] == pytest.approx(np.exp(np.mean(np.log(means))), rel=1e-12)
     assert found.rows[0].value == found.best.value, "these jobs ask for what they run: knowing it gives nothing"
@@ -101,7 +120,8 @@ def test_easy_is_exactly_itself_and_clairvoyant_entries_are_never_the_best(entri
 
 
 def test_intervals_are_over_the_same_weeks(entries: dict[str, leaderboard.Entry]) -> None:
-    """Where one entry has half of another's figure in every week, their ratio is no question of weeks, though each alone is."""
+    """Where one entry has half of another's figure in every week, their ratio is no question of weeks, though each
+    alone is."""
     told = json.loads(json.dumps(entries["fcfs"].logs))
     for found in told.values():
         sums = found["by_week"]["policy"]
@@ -138,7 +158,9 @@ def test_slurm_gives_the_same_entry(
     assert " --array=0-1 " in (slurm / "calls").read_text()
 
 
-def test_a_log_on_which_a_policy_fails_is_named_and_the_others_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_on_which_a_policy_fails_is_named_and_the_others_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     suite, own = _suite(), work.simulate
 
     def simulate(log: Any, machine: Any, scheduler: Any, *given: Any, **more: Any) -> Any:
@@ -151,7 +173,9 @@ def test_a_log_on_which_a_policy_fails_is_named_and_the_others_are_kept(tmp_path
         leaderboard.enter("fcfs", tmp_path / "out", suite, on="local:1")
     assert not (tmp_path / "out" / FILE).exists()
     monkeypatch.setattr(
-        work, "simulate", lambda log, *given, **more: own(log, *given, **more) if len(log) == 1500 else pytest.fail("again")
+        work,
+        "simulate",
+        lambda log, *given, **more: own(log, *given, **more) if len(log) == 1500 else pytest.fail("again"),
     )
     leaderboard.enter("fcfs", tmp_path / "out", suite, on="local:1")
 
@@ -185,7 +209,9 @@ def test_what_was_chosen_on_the_judged_weeks_is_refused(tmp_path: Path) -> None:
     log = _log("one")
     split = split_of(log, "60%")
     for after, refused in ((0.0, False), (7 * 86400.0, True)):
-        told = f'format = 1\nformula = "easy:queue=saf"\n[log]\nsha256 = "{log.digest()}"\nat_s = {split.at_s + after}\n'
+        told = (
+            f'format = 1\nformula = "easy:queue=saf"\n[log]\nsha256 = "{log.digest()}"\nat_s = {split.at_s + after}\n'
+        )
         (tmp_path / "policy.toml").write_text(told)
         if refused:
             with pytest.raises(escala.EscalaError, match=r"was chosen on weeks of one .* --after 60%"):
@@ -237,23 +263,30 @@ def test_files_are_found_in_the_folder_whatever_their_packing(tmp_path: Path, mo
     escala.workload.swf.write_swf(log, Path("one.swf.gz"))
     sha256 = jobs_digest(escala.read_workload("one.swf.gz"))
     Path("suite.toml").write_text(
-        f'name = "own"\n[[logs]]\nname = "one"\nfile = "one.swf"\nsource = "my drawer"\nplatform = "16x1"\nsha256 = "{sha256}"\n'
+        'name = "own"\n[[logs]]\nname = "one"\nfile = "one.swf"\nsource = "my drawer"\nplatform = "16x1"\nsha256 = '
+        f'"{sha256}"\n'
     )
     entry = leaderboard.enter("fcfs", "out", "suite.toml", on="local:1")
     assert entry.logs["one"]["jobs"] > 0
     Path("one.swf.gz").rename("other.swf.gz")
     with pytest.raises(
-        escala.EscalaError, match=r"a log of the suite is missing in logs or .*: one.swf \(my drawer\): put them there \(--logs DIR\)"
+        escala.EscalaError,
+        match=r"a log of the suite is missing in logs or .*: one.swf \(my drawer\): put them there \(--logs DIR\)",
     ):
         leaderboard.enter("fcfs", "out", "suite.toml", logs="logs", on="local:1")
 
 
-def test_entries_that_cannot_stand_beside_each_other_are_refused(entries: dict[str, leaderboard.Entry], tmp_path: Path) -> None:
+def test_entries_that_cannot_stand_beside_each_other_are_refused(
+    entries: dict[str, leaderboard.Entry], tmp_path: Path
+) -> None:
     easy, fcfs = entries["easy"], entries["fcfs"]
     for given, said in (
         ([], "no entries"),
         ([easy, easy], "two entries are called 'easy'"),
-        ([easy, leaderboard.Entry(**{**vars(fcfs), "suite": _suite(promise="mean-wait<=2*easy")})], "'fcfs' is an entry of another suite"),
+        (
+            [easy, leaderboard.Entry(**{**vars(fcfs), "suite": _suite(promise="mean-wait<=2*easy")})],
+            "'fcfs' is an entry of another suite",
+        ),
     ):
         with pytest.raises(escala.EscalaError, match=said):
             leaderboard.standing(given)

@@ -16,8 +16,8 @@ def table() -> Any:
 
 @pytest.fixture
 def jobs() -> pl.DataFrame:
-    """Two cores. A runs [0, 10) on both; B (submitted at 2, walltime 8, killed) [10, 18) on one; C (at 4) [10, 14) on one; D can never
-    run; E and F are cut.
+    """Two cores. A runs [0, 10) on both; B (submitted at 2, walltime 8, killed) [10, 18) on one; C (at 4) [10, 14) on
+    one; D can never run; E and F are cut.
     """
     return job_table(
         [
@@ -33,8 +33,8 @@ def jobs() -> pl.DataFrame:
 
 @pytest.fixture
 def power() -> pl.DataFrame:
-    """Two nodes over 20 s: node 0 computes 18 s at 190 W and idles 2 s at 95 W; node 1 computes 14 s, switches off for 1 s at 101 W, is
-    off for 5 s at 9 W.
+    """Two nodes over 20 s: node 0 computes 18 s at 190 W and idles 2 s at 95 W; node 1 computes 14 s, switches off for
+    1 s at 101 W, is off for 5 s at 9 W.
     """
     rows = [
         (0, "computing", 18.0, 3420.0, 0),

@@ -14,7 +14,9 @@ from escala.metrics import bootstrap, compare, summarise
 
 @pytest.fixture
 def summary(table: Any, power: pl.DataFrame) -> Any:
-    def make(wait: float, *, runs: tuple[float, ...] = (10.0, 30.0), state: str = "COMPLETED") -> dict[str, float | int]:
+    def make(
+        wait: float, *, runs: tuple[float, ...] = (10.0, 30.0), state: str = "COMPLETED"
+    ) -> dict[str, float | int]:
         rows = [(0.0, wait, wait + run, 1, 100.0, "COMPLETED") for run in runs[:-1]]
         last = (0.0, wait, None if state == "RUNNING" else wait + runs[-1], 1, 100.0, state)
         return summarise(table([*rows, last]), power, nodes=2, cores=2, start_s=0.0, end_s=200.0)
@@ -49,7 +51,9 @@ def test_an_interval_that_touches_zero_is_not_clear() -> None:
 
 def test_equal_episodes_are_not_better() -> None:
     rows = [("ref", k, 1.0) for k in range(4)] + [("other", k, value) for k, value in enumerate((1.0, 1.0, 0.5, 2.0))]
-    both = compare.episodes(pl.DataFrame(rows, schema=["policy", "episode", "x"], orient="row"), "x", reference="ref", resamples=100)
+    both = compare.episodes(
+        pl.DataFrame(rows, schema=["policy", "episode", "x"], orient="row"), "x", reference="ref", resamples=100
+    )
     assert dict(both.select("policy", "better_share").iter_rows()) == {"ref": 0.0, "other": 0.25}
 
 
@@ -102,7 +106,8 @@ def test_seeded() -> None:
 
 
 def test_weights_that_are_drawn_once_are_those_of_each_chunk() -> None:
-    """Many episodes are resampled in chunks, which several tables share: intervals do not depend on what was asked before."""
+    """Many episodes are resampled in chunks, which several tables share: intervals do not depend on what was asked
+    before."""
     random = np.random.default_rng(3)
     values, reference = random.uniform(1, 3, (2, 60_000)), random.uniform(1, 3, 60_000)
     asked = ((values, 1), (values[:1], 1), (values, 2), (values, 1), (values[:1], 1))
@@ -115,7 +120,8 @@ def test_weights_that_are_drawn_once_are_those_of_each_chunk() -> None:
 
 
 def test_pairs_are_kept() -> None:
-    """Episodes differ a thousandfold, the policy always saves a tenth: an unpaired interval would be wide, the paired one is a point."""
+    """Episodes differ a thousandfold, the policy always saves a tenth: an unpaired interval would be wide, the paired
+    one is a point."""
     reference = 10.0 ** np.random.default_rng(0).uniform(0, 3, 40)
     got = compare.paired(0.9 * reference, reference)
     assert got.low == pytest.approx(-0.1) and got.high == pytest.approx(-0.1)
@@ -133,8 +139,8 @@ def test_training_seeds_widen_the_interval() -> None:
 
 @pytest.mark.parametrize("seeds", [1, 12])
 def test_intervals_cover_the_truth(seeds: int) -> None:
-    """Of 95 % intervals for a known difference of 0.5, about 95 % hold it. 400 repetitions: 3 standard errors are 3.3 points; few seeds
-    cost a few more.
+    """Of 95 % intervals for a known difference of 0.5, about 95 % hold it. 400 repetitions: 3 standard errors are 3.3
+    points; few seeds cost a few more.
     """
     random = np.random.default_rng(11)
     held = 0
@@ -169,7 +175,11 @@ def test_ranks_by_hand() -> None:
 
 def test_episode_table(table: Any) -> None:
     rows = [{"policy": "sjf", "episode": e, "seed": 0, "slowdown": 2.0 + e} for e in range(20)]
-    rows += [{"policy": "ppo", "episode": e, "seed": s, "slowdown": 1.0 + e / 2} for s in range(5) for e in reversed(range(20))]
+    rows += [
+        {"policy": "ppo", "episode": e, "seed": s, "slowdown": 1.0 + e / 2}
+        for s in range(5)
+        for e in reversed(range(20))
+    ]
     got = compare.episodes(pl.DataFrame(rows), "slowdown", reference="sjf")
     ppo = got.row(by_predicate=pl.col("policy") == "ppo", named=True)
     assert ppo["change"] == pytest.approx(-0.5) and ppo["difference"] == pytest.approx(-5.75)
@@ -179,7 +189,12 @@ def test_episode_table(table: Any) -> None:
 
 def test_episode_table_of_several_metrics_and_directions() -> None:
     rows = pl.DataFrame(
-        {"policy": ["a", "a", "b", "b"], "episode": [0, 1, 0, 1], "wait": [1.0, 2.0, 2.0, 3.0], "utilisation": [0.5, 0.6, 0.6, 0.7]}
+        {
+            "policy": ["a", "a", "b", "b"],
+            "episode": [0, 1, 0, 1],
+            "wait": [1.0, 2.0, 2.0, 3.0],
+            "utilisation": [0.5, 0.6, 0.6, 0.7],
+        }
     )
     got = compare.episodes(rows, ["wait", "utilisation"], reference="a")
     assert got["metric"].to_list() == ["wait", "wait", "utilisation", "utilisation"]

@@ -10,7 +10,13 @@ from escala.metrics import energy
 
 
 def test_by_hand(power: pl.DataFrame) -> None:
-    assert energy.joules(power) == {"computing": 6080.0, "idle": 190.0, "off": 45.0, "switching_off": 101.0, "switching_on": 0.0}
+    assert energy.joules(power) == {
+        "computing": 6080.0,
+        "idle": 190.0,
+        "off": 45.0,
+        "switching_off": 101.0,
+        "switching_on": 0.0,
+    }
     assert energy.node_seconds(power)["computing"] == 32.0
     assert energy.total_j(power) == 6416.0
     assert energy.waste_j(power) == 291.0
@@ -20,13 +26,21 @@ def test_by_hand(power: pl.DataFrame) -> None:
 
 def test_table_5_minimum_is_one_switch_on() -> None:
     """R3's table 5 has a smallest waste of 125: one minute at 125 W."""
-    one = pl.DataFrame({"node": [0], "state": ["switching_on"], "seconds": [60.0], "joules": [7500.0], "transitions": [1]})
+    one = pl.DataFrame(
+        {"node": [0], "state": ["switching_on"], "seconds": [60.0], "joules": [7500.0], "transitions": [1]}
+    )
     assert energy.waste_w_min(one) == 125.0
 
 
 def test_nothing_drawn() -> None:
     empty = pl.DataFrame(
-        schema={"node": pl.Int64, "state": pl.String, "seconds": pl.Float64, "joules": pl.Float64, "transitions": pl.Int64}
+        schema={
+            "node": pl.Int64,
+            "state": pl.String,
+            "seconds": pl.Float64,
+            "joules": pl.Float64,
+            "transitions": pl.Int64,
+        }
     )
     assert energy.total_j(empty) == 0.0
     assert energy.transitions(empty) == 0

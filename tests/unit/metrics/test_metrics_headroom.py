@@ -14,7 +14,8 @@ def test_by_hand() -> None:
     share = headroom([2.0, 4.0], [3.0, 5.0], [1.0, 3.0])
     assert share.value == 0.5 and (share.low, share.high) == (0.5, 0.5)
     assert headroom([3.0, 5.0], [3.0, 5.0], [1.0, 3.0]).value == 0.0
-    assert headroom([[1.0, 3.0], [3.0, 5.0]], [3.0, 5.0], [1.0, 3.0]).value == 0.5  # two training seeds: all of it, and none
+    # two training seeds: all of it, and none
+    assert headroom([[1.0, 3.0], [3.0, 5.0]], [3.0, 5.0], [1.0, 3.0]).value == 0.5
     assert headroom([4.0, 6.0], [3.0, 5.0], [1.0, 3.0]).value == -0.5
 
 

@@ -97,7 +97,13 @@ def test_classes_by_time_since_the_last_submission(table: Any) -> None:
 
 
 def test_gap_counts_jobs_that_never_ran(table: Any) -> None:
-    jobs = table([(0.0, 0.0, 1.0, 1, 1.0, "COMPLETED"), (50.0, None, None, 9, 1.0, "REJECTED"), (80.0, 80.0, 81.0, 1, 1.0, "COMPLETED")])
+    jobs = table(
+        [
+            (0.0, 0.0, 1.0, 1, 1.0, "COMPLETED"),
+            (50.0, None, None, 9, 1.0, "REJECTED"),
+            (80.0, 80.0, 81.0, 1, 1.0, "COMPLETED"),
+        ]
+    )
     assert jm.interarrival(jobs).to_list() == [None, 30.0]
 
 

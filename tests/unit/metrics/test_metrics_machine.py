@@ -109,7 +109,8 @@ def test_empty() -> None:
 
 
 def test_busy_machines_equal_the_reference_engines_trace(traces: Path) -> None:
-    """One core a node, so used cores are computing machines. Their file has one row per change, with times of six digits."""
+    """One core a node, so used cores are computing machines. Their file has one row per change, with times of six
+    digits."""
     from test_metrics_jobs import reference_jobs
 
     folder = traces / "batsim" / "golden-medium_late" / "easy"
@@ -118,9 +119,13 @@ def test_busy_machines_equal_the_reference_engines_trace(traces: Path) -> None:
     schedule = pl.read_csv(folder / "out_schedule.csv", infer_schema_length=None).row(0, named=True)
     used = machine.used_cores(jobs)
     assert used["value"].max() == theirs["nb_computing"].max()
-    assert machine.busy_core_seconds(jobs, 0.0, schedule["makespan"]) == pytest.approx(schedule["time_computing"], rel=1e-9)
+    assert machine.busy_core_seconds(jobs, 0.0, schedule["makespan"]) == pytest.approx(
+        schedule["time_computing"], rel=1e-9
+    )
     span = theirs["time"].diff().shift(-1).fill_null(0.0)
-    assert machine.busy_core_seconds(jobs, 0.0, schedule["makespan"]) == pytest.approx((theirs["nb_computing"] * span).sum(), rel=1e-4)
+    assert machine.busy_core_seconds(jobs, 0.0, schedule["makespan"]) == pytest.approx(
+        (theirs["nb_computing"] * span).sum(), rel=1e-4
+    )
 
 
 def test_a_step_function_in_a_window_by_hand() -> None:

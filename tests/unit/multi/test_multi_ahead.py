@@ -32,7 +32,8 @@ def played(batch: MultiBatch, state: Any, action: int) -> float:
 
 
 def play_ahead(batch: MultiBatch, teacher: LookAhead, patience: int = 20_000) -> np.ndarray:
-    """Mean slowdown of each list of the batch, game i playing list i, all agents choosing by look-ahead; NaN where not finished."""
+    """Mean slowdown of each list of the batch, game i playing list i, all agents choosing by look-ahead; NaN where not
+    finished."""
     n = batch.num_envs
     turn: Any = batch.new_turn()
     batch.restart(np.arange(n), turn, {"list": np.arange(n)})
@@ -45,7 +46,9 @@ def play_ahead(batch: MultiBatch, teacher: LookAhead, patience: int = 20_000) ->
     return np.where(going, np.nan, batch.games.memory["slowdown"])
 
 
-@pytest.mark.parametrize("shape", [{"agents": 2}, {"agents": 2, "machines": 2}, {"agents": 1, "machines": 3, "turns": "until-void"}])
+@pytest.mark.parametrize(
+    "shape", [{"agents": 2}, {"agents": 2, "machines": 2}, {"agents": 1, "machines": 3, "turns": "until-void"}]
+)
 def test_a_future_that_comes_true_costs_what_the_game_costs(shape: dict[str, Any]) -> None:
     """The only future is the list itself, and nothing is hidden in the backlog."""
     batch = multi.batch(1, load=0.6, steps=60, lists=1, lists_seed=3, skip="forced", **shape)
@@ -81,7 +84,8 @@ def test_a_base_that_holds_back_keeps_a_machine_free_of_long_jobs() -> None:
     look.use(Bases(np.array([0.0]), np.array([1])))  # holds: the second machine stays free until the last arrival, at 2
     noop = int(batch.action_space.n) - 1
     start = look.costs(turn.mask, LATER)[0].copy()
-    # first long at 0; agent 1 holds the other: shorts at 1 and 2 (their waits are counted from 0), then the held one at 3
+    # first long at 0; agent 1 holds the other: shorts at 1 and 2 (their waits are counted from 0), then the held one at
+    # 3
     assert start[0] == pytest.approx(0 + 1 / 1 + 2 / 1 + 3 / 20)
     # no-op: agent 1 takes the first long; agent 0 is free for the shorts
     assert start[noop] == pytest.approx(0 + 1 / 1 + 2 / 1 + 3 / 20)
@@ -107,7 +111,9 @@ def test_futures_are_of_the_games_own_load() -> None:
     assert law.jobs.shape == (len(batch.lists.job), 4) and law.jobs[:, 1].max() <= 20
 
 
-@pytest.mark.parametrize("teacher", ["nobody", {"rollout": 0}, {"rollout": 1.5}, {"rollout": 4, "more": 1}, {"plan": 3}, ["sjf"]])
+@pytest.mark.parametrize(
+    "teacher", ["nobody", {"rollout": 0}, {"rollout": 1.5}, {"rollout": 4, "more": 1}, {"plan": 3}, ["sjf"]]
+)
 def test_unknown_teachers_are_refused(teacher: Any) -> None:
     with pytest.raises(EscalaError, match="teacher="):
         check(teacher)
@@ -115,7 +121,14 @@ def test_unknown_teachers_are_refused(teacher: Any) -> None:
 
 @pytest.mark.parametrize("information", ["global", "local"])
 def test_agents_may_know_when_arrivals_end(information: str) -> None:
-    shape: dict[str, Any] = {"agents": 2, "load": 0.5, "steps": 30, "lists": 1, "information": information, "skip": "none"}
+    shape: dict[str, Any] = {
+        "agents": 2,
+        "load": 0.5,
+        "steps": 30,
+        "lists": 1,
+        "information": information,
+        "skip": "none",
+    }
     plain, told = multi.batch(1, **shape), multi.batch(1, arrivals_end=30, **shape)
     turns = plain.new_turn(), told.new_turn()
     for batch, turn in zip((plain, told), turns, strict=True):

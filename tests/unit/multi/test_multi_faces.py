@@ -89,7 +89,12 @@ def test_what_a_game_does_not_know_is_one_clear_line() -> None:
 
 def test_what_is_no_team_or_no_lists_is_one_clear_line() -> None:
     lists = options_of({"agents": 2, "lists": 1, "steps": 20}).job_lists()
-    for team, words in ((3, "team 3: give a rule"), (None, "team None"), ([1, 2], "unknown rule 1"), (["sjf", None], "unknown rule None")):
+    for team, words in (
+        (3, "team 3: give a rule"),
+        (None, "team None"),
+        ([1, 2], "unknown rule 1"),
+        (["sjf", None], "unknown rule None"),
+    ):
         with pytest.raises(EscalaError, match=words):
             play(lists, team, agents=2)  # type: ignore[arg-type]
     for wrong in (3, None, "lists"):

@@ -22,7 +22,14 @@ from escala.workload.generate_slots import cpu_memory_model
 SHAPES: dict[str, dict[str, Any]] = {
     "3x1": {"agents": 3},
     "2x2, until void": {"agents": 2, "machines": 2, "turns": "until-void", "load": 0.9},
-    "3x2, local": {"agents": 3, "machines": 2, "information": "local", "rewards": "local", "load": [0.3, 1.2], "skip": "forced"},
+    "3x2, local": {
+        "agents": 3,
+        "machines": 2,
+        "information": "local",
+        "rewards": "local",
+        "load": [0.3, 1.2],
+        "skip": "forced",
+    },
     "image": {"agents": 2, "machines": 2, "observation": "image", "skip": "empty"},
     "unequal": {"agents": 2, "machines": 2, "capacity": [[10, 10], [12, 6], [6, 12], [20, 20]]},
     "three resources": {"agents": 2, "resources": 3, "formula": "printed", "turns": "until-void"},
@@ -45,7 +52,8 @@ def schedule(batch: Any, i: int) -> tuple[np.ndarray, ...]:
 
 
 def rollout(batch: MultiBatch, seed: int, steps: int = 60_000) -> tuple[np.ndarray, dict[int, list[tuple[int, int]]]]:
-    """Random choices, valid and invalid, to the end; summed rewards [N, agents], and (job, machine) of each placement in each game."""
+    """Random choices, valid and invalid, to the end; summed rewards [N, agents], and (job, machine) of each placement
+    in each game."""
     turn, rows = batch.new_turn(), np.arange(batch.num_envs)
     batch.seed(rows, rows.astype(np.uint64) + np.uint64(seed))
     batch.restart(rows, turn)
@@ -58,7 +66,12 @@ def rollout(batch: MultiBatch, seed: int, steps: int = 60_000) -> tuple[np.ndarr
         actions[done] = -1
         for i in np.flatnonzero(~done):
             if actions[i] < slots * machines and turn.mask[i, actions[i]]:
-                placed[i].append((int(batch.games.slots[i, actions[i] % slots]), int(batch.agent[i]) * machines + int(actions[i]) // slots))
+                placed[i].append(
+                    (
+                        int(batch.games.slots[i, actions[i] % slots]),
+                        int(batch.agent[i]) * machines + int(actions[i]) // slots,
+                    )
+                )
         batch.step(actions, turn)
         total += turn.reward
         done |= turn.terminated
@@ -107,7 +120,10 @@ def test_a_team_of_one_with_one_machine_is_the_single_agent_by_rule(rule: str) -
 def test_a_team_of_one_with_one_machine_is_the_single_agent_choice_by_choice(skip: str) -> None:
     """The same choices give the same rewards, ends, masks, slots and starts."""
     lists, n = slots_lists(8), 8
-    one, many = SlotsBatch(n, lists, slots=5, skip=skip), MultiBatch(n, lists, agents=1, machines=1, slots=5, turns="until-void", skip=skip)
+    one, many = (
+        SlotsBatch(n, lists, slots=5, skip=skip),
+        MultiBatch(n, lists, agents=1, machines=1, slots=5, turns="until-void", skip=skip),
+    )
     from escala.envs.core.batch import new_turn
 
     first, second, rows = new_turn(one), many.new_turn(), np.arange(n)
@@ -149,10 +165,11 @@ def test_rules_never_idle_where_something_fits_and_are_the_same_in_any_batch(rul
 
 
 def test_sjf_and_packer_choose_by_hand() -> None:
-    """Machine 0 (of 10 and 10) runs a job of 6 and 2; waiting: A length 3, demand 4, 1; B length 2, demand 8, 8; C length 5, demand 4,
-    8."""
+    """Machine 0 (of 10 and 10) runs a job of 6 and 2; waiting: A length 3, demand 4, 1; B length 2, demand 8, 8; C
+    length 5, demand 4, 8."""
     jobs = {
-        "submit_s": [0, 1, 1, 1], "runtime_s": [9, 3, 2, 5], "cores": [6, 4, 8, 4], "demand_memory": [2, 1, 8, 8], "single_node": [True] *
+        "submit_s": [0, 1, 1, 1], "runtime_s": [9, 3, 2, 5], "cores": [6, 4, 8, 4], "demand_memory": [2, 1, 8, 8],
+        "single_node": [True] *
         4,
     }  # fmt: skip
     batch = MultiBatch(1, Workload.from_jobs(jobs), agents=1, machines=2, slots=3, turns="until-void")
@@ -171,11 +188,20 @@ def test_sjf_and_packer_choose_by_hand() -> None:
         assert out[0] == action, rule
 
 
-@pytest.mark.parametrize(("busy", "expected"), [(0, {"sjf": 0, "dense": 0, "tetris": 3}), (1, {"sjf": 0, "dense": 3, "tetris": 0})])
+@pytest.mark.parametrize(
+    ("busy", "expected"), [(0, {"sjf": 0, "dense": 0, "tetris": 3}), (1, {"sjf": 0, "dense": 3, "tetris": 0})]
+)
 def test_between_machines_of_one_score_each_rule_chooses_by_hand(busy: int, expected: dict[str, int]) -> None:
-    """One of two machines of 10 and 10 runs a job of 6 and 2; a job of 4 and 1 fits on both: sjf takes the first, dense the one with
-    less left over (0 and 7 against 6 and 9), tetris the one of the larger alignment (4 x 10 + 10 against 4 x 4 + 8)."""
-    jobs = {"submit_s": [0, 1], "runtime_s": [9, 3], "cores": [6, 4], "demand_memory": [2, 1], "single_node": [True, True]}
+    """One of two machines of 10 and 10 runs a job of 6 and 2; a job of 4 and 1 fits on both: sjf takes the first, dense
+    the one with less left over (0 and 7 against 6 and 9), tetris the one of the larger alignment (4 x 10 + 10 against 4
+    x 4 + 8)."""
+    jobs = {
+        "submit_s": [0, 1],
+        "runtime_s": [9, 3],
+        "cores": [6, 4],
+        "demand_memory": [2, 1],
+        "single_node": [True, True],
+    }
     batch = MultiBatch(1, Workload.from_jobs(jobs), agents=1, machines=2, slots=3, turns="until-void")
     turn, out = batch.new_turn(), np.zeros(1, np.int64)
     batch.restart(np.zeros(1, np.int64), turn)
@@ -223,7 +249,9 @@ def test_a_saved_state_goes_on_exactly() -> None:
         (2, [[2, 1], [2, 1]], 1),
     ],
 )
-def test_jobs_are_drawn_for_the_largest_capacity_of_which_each_has_a_machine(agents: int, capacity: Any, largest: int) -> None:
+def test_jobs_are_drawn_for_the_largest_capacity_of_which_each_has_a_machine(
+    agents: int, capacity: Any, largest: int
+) -> None:
     batch = multi.batch(2, agents=agents, capacity=capacity, load=0.8, lists=200, lists_seed=2)
     need = np.column_stack([batch.lists.job["cores"], batch.lists.demand])
     assert need.max() == largest

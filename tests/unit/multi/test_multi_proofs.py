@@ -23,10 +23,19 @@ from tests.laws import laws
 
 @pytest.mark.parametrize("rewards", ["global", "local"])
 def test_a_unit_costs_what_waits_in_the_slots_behind_them_and_what_runs(rewards: str) -> None:
-    """Jobs A, B, C, D of length 4, 2, 5, 8, each as large as a machine; two agents of one machine, two slots. In the first two units A runs
-    on the machine of agent 0, C and B are in the slots, D is behind; then B runs on the other machine, C and D are in the slots."""
-    jobs = {"submit_s": [0] * 4, "runtime_s": [4, 2, 5, 8], "cores": [10] * 4, "demand_memory": [10] * 4, "single_node": [True] * 4}
-    game = multi.parallel(Workload.from_jobs(jobs), agents=2, slots=2, alpha=-2.0, beta=-3.0, gamma=-5.0, rewards=rewards)
+    """Jobs A, B, C, D of length 4, 2, 5, 8, each as large as a machine; two agents of one machine, two slots. In the
+    first two units A runs on the machine of agent 0, C and B are in the slots, D is behind; then B runs on the other
+    machine, C and D are in the slots."""
+    jobs = {
+        "submit_s": [0] * 4,
+        "runtime_s": [4, 2, 5, 8],
+        "cores": [10] * 4,
+        "demand_memory": [10] * 4,
+        "single_node": [True] * 4,
+    }
+    game = multi.parallel(
+        Workload.from_jobs(jobs), agents=2, slots=2, alpha=-2.0, beta=-3.0, gamma=-5.0, rewards=rewards
+    )
     game.reset(seed=0)
     noop = 2
     first = game.step({"agent_0": 0, "agent_1": noop})[1]
@@ -42,7 +51,8 @@ def test_a_unit_costs_what_waits_in_the_slots_behind_them_and_what_runs(rewards:
 
 @pytest.mark.parametrize("machines", [1, 2])
 def test_both_faces_play_the_same_game(machines: int) -> None:
-    """The same job list, and agents that choose a slot of their own each (so that none wants what another has taken)."""
+    """The same job list, and agents that choose a slot of their own each (so that none wants what another has
+    taken)."""
     options: dict[str, Any] = {"agents": 3, "machines": machines, "lists": 3, "steps": 60, "load": 0.9}
     turns, together = multi.slots(**options), multi.parallel(**options)
     turns.reset(seed=5)
@@ -53,7 +63,11 @@ def test_both_faces_play_the_same_game(machines: int) -> None:
     while together.agents and steps < 2000:
         for a, name in enumerate(together.possible_agents):
             assert turns.agent_selection == name and (a > 0 or np.array_equal(turns.observe(name), seen[name]))
-            wanted = [k for k in np.flatnonzero(infos[name]["action_mask"][:-1]) if k % 5 % 3 == a] if rng.random() < 0.7 else []
+            wanted = (
+                [k for k in np.flatnonzero(infos[name]["action_mask"][:-1]) if k % 5 % 3 == a]
+                if rng.random() < 0.7
+                else []
+            )
             infos[name]["chosen"] = int(wanted[0]) if wanted else 5 * machines
             turns.step(infos[name]["chosen"])
             for other in turns.possible_agents:
@@ -96,7 +110,9 @@ def test_advantages_discount_by_the_units_that_pass() -> None:
     for units, reward, value in ((2, -1.0, -3.0), (1, -2.0, -4.0), (3, -0.5, -1.0)):
         passed[:] = 0.5**units
         given = torch.tensor([value]), torch.tensor([0.0])
-        buffer.add(np.zeros((1, 1)), np.zeros((1, 1)), np.array([reward]), np.zeros(1), *given, action_masks=np.ones((1, 2)))
+        buffer.add(
+            np.zeros((1, 1)), np.zeros((1, 1)), np.array([reward]), np.zeros(1), *given, action_masks=np.ones((1, 2))
+        )
     buffer.compute_returns_and_advantage(torch.tensor([-9.0]), np.array([True]))
     last = -0.5 - (-1.0)  # nothing follows an end
     middle = (-2.0 + 0.5 * -1.0 - (-4.0)) + 0.5 * 0.8 * last
@@ -114,7 +130,10 @@ def test_in_turns_one_agent_learns_at_a_time_and_the_others_are_frozen() -> None
 
     def moved(a: Any, b: Any) -> list[bool]:
         pairs = zip(a.networks, b.networks, strict=True)
-        return [any(not torch.equal(x, y) for x, y in zip(m.state_dict().values(), n.state_dict().values(), strict=True)) for m, n in pairs]
+        return [
+            any(not torch.equal(x, y) for x, y in zip(m.state_dict().values(), n.state_dict().values(), strict=True))
+            for m, n in pairs
+        ]
 
     # the rate falls with the share that is left, so only who moves can be compared between trainings of several lengths
     start = train_team(mode="turns", steps=1, **(given | {"learn": learn | {"learning_rate": 0.0}}))
@@ -148,9 +167,11 @@ def test_the_laws_hold_for_what_a_team_does_in_the_simulation(rule: str | None, 
     machines = lists.platform
     about = {
         "cores": machines.cores.tolist(), "profiles": [profile.spec() for profile in machines.profiles],
-        "profile_of": list(machines.profile_of), "resources": {kind: values.tolist() for kind, values in machines.resources.items()},
+        "profile_of": list(machines.profile_of), "resources": {kind: values.tolist() for kind,
+                                                               values in machines.resources.items()},
     }  # fmt: skip
     assert found.jobs.height > 20 and found.jobs["start_s"].null_count() == 0 and about["resources"]
-    asked = [row | {"walltime_s": row["runtime_s"] + 1.0} for row in work.jobs.to_dicts()]  # nothing ends these jobs but themselves
+    # nothing ends these jobs but themselves
+    asked = [row | {"walltime_s": row["runtime_s"] + 1.0} for row in work.jobs.to_dicts()]
     assert not work.jobs["limited"].any()
     laws.check(found, asked, about)

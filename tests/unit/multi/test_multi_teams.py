@@ -1,4 +1,5 @@
-"""Teams that learn: what a learner sees, exact resume, saving, and the same choices in the simulation as in the game."""
+"""Teams that learn: what a learner sees, exact resume, saving, and the same choices in the simulation as in the
+game."""
 
 from __future__ import annotations
 
@@ -30,7 +31,12 @@ from escala.envs.slots.team.playing import play
 from escala.envs.slots.team.policy import TeamPolicy
 from escala.errors import EscalaError
 
-SMALL: dict[str, Any] = {"num_envs": 4, "learn": {"n_steps": 16, "batch_size": 32, "n_epochs": 2}, "steps": 60, "lists": 16}
+SMALL: dict[str, Any] = {
+    "num_envs": 4,
+    "learn": {"n_steps": 16, "batch_size": 32, "n_epochs": 2},
+    "steps": 60,
+    "lists": 16,
+}
 
 
 def weights(team: Any) -> list[torch.Tensor]:
@@ -66,7 +72,9 @@ def test_a_learner_is_paid_for_all_that_passes_between_its_turns_and_sees_its_ow
 @pytest.mark.slow
 @pytest.mark.learn
 @pytest.mark.parametrize("mode", team_train.MODES)
-def test_a_killed_training_resumed_equals_an_uninterrupted_one(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_training_resumed_equals_an_uninterrupted_one(
+    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     given = {**SMALL, "mode": mode, "agents": 2, "seed": 3, "teacher": None, "steps": 320}
     whole = train_team(**given)
     better = itertools.count(0.0, -1.0)
@@ -75,7 +83,11 @@ def test_a_killed_training_resumed_equals_an_uninterrupted_one(mode: str, tmp_pa
     judge = judge_of(agents=2)
     judged = train_team(**given, judge=judge)
     decisions = [at for at, _ in judged.manifest["judged"]]
-    assert decisions == sorted(set(decisions)) and decisions[0] == 0 and decisions[-1] == judged.manifest["steps_done"] >= 320
+    assert (
+        decisions == sorted(set(decisions))
+        and decisions[0] == 0
+        and decisions[-1] == judged.manifest["steps_done"] >= 320
+    )
     assert judge(judged) == min(value for _, value in judged.manifest["judged"]) and whole.manifest["judged"] == []
     monkeypatch.setattr(checkpoint, "EVERY_S", 0.0)
     rounds = 0
@@ -127,7 +139,10 @@ def test_the_weights_of_the_best_look_are_kept_also_over_a_checkpoint() -> None:
 
 def test_a_judge_tells_how_a_team_does_against_sjf_load_by_load(monkeypatch: pytest.MonkeyPatch) -> None:
     shape = {"agents": 2, "load": [0.3, 1.2]}
-    light, heavy = (options_of({"agents": 2, "load": load, "lists": 6, "lists_seed": 7, "steps": 60}).job_lists() for load in (0.3, 1.2))
+    light, heavy = (
+        options_of({"agents": 2, "load": load, "lists": 6, "lists_seed": 7, "steps": 60}).job_lists()
+        for load in (0.3, 1.2)
+    )
 
     def team(member: Any, **options: Any) -> Any:
         return SimpleNamespace(options={**shape, **options}, members=lambda sampled, seed: [member] * 2)
@@ -135,7 +150,8 @@ def test_a_judge_tells_how_a_team_does_against_sjf_load_by_load(monkeypatch: pyt
     def mean(lists: Any, rule: str, turns: str = "single") -> float:
         return float(np.mean(play(lists, rule, agents=2, turns=turns)["slowdown"].to_numpy()))
 
-    assert against_sjf(light, heavy)(team("sjf", limit=20, lists=16)) == 1.0  # run to completion, whatever a training's limit is
+    # run to completion, whatever a training's limit is
+    assert against_sjf(light, heavy)(team("sjf", limit=20, lists=16)) == 1.0
     both = [mean(lists, "random", "until-void") / mean(lists, "sjf") for lists in (light, heavy)]
     assert against_sjf(light, heavy)(team("random", turns="until-void")) == pytest.approx(np.mean(both), rel=1e-12)
     assert abs(both[0] - both[1]) > 0.01
@@ -144,7 +160,8 @@ def test_a_judge_tells_how_a_team_does_against_sjf_load_by_load(monkeypatch: pyt
     def idles(seen: Any, mask: Any) -> Any:
         return np.full(len(mask), mask.shape[1] - 1)
 
-    assert math.isnan(against_sjf(light, sampled=True)(team(idles)))  # nothing takes the no-op away from a team that draws its actions
+    # nothing takes the no-op away from a team that draws its actions
+    assert math.isnan(against_sjf(light, sampled=True)(team(idles)))
     with pytest.raises(EscalaError, match="give one or more"):
         against_sjf()
     with pytest.raises(EscalaError, match="job lists have 3"):
@@ -153,12 +170,17 @@ def test_a_judge_tells_how_a_team_does_against_sjf_load_by_load(monkeypatch: pyt
 
 @pytest.mark.slow
 @pytest.mark.learn
-def test_a_taught_team_plays_like_its_teacher_and_the_same_in_the_simulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_taught_team_plays_like_its_teacher_and_the_same_in_the_simulation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(team_teaching, "OF_RULE", team_teaching.Manner(64, 400, 0.0))
     team = train_team(mode="turns", agents=2, load=0.8, seed=1, **SMALL)
     team.save(tmp_path)
     loaded = load_team(tmp_path)
-    assert all((a == b).all() for a, b in zip(weights(team), weights(loaded), strict=True)) and loaded.manifest["mode"] == "turns"
+    assert (
+        all((a == b).all() for a, b in zip(weights(team), weights(loaded), strict=True))
+        and loaded.manifest["mode"] == "turns"
+    )
     options = options_of({"agents": 2, "load": 0.8, "lists": 5, "lists_seed": 9, "steps": 60})
     lists = options.job_lists()
     mine = play(lists, loaded.members(sampled=False), agents=2, skip="forced")
@@ -176,8 +198,12 @@ def test_a_taught_team_plays_like_its_teacher_and_the_same_in_the_simulation(tmp
         (manifest | {"agents": 3}, "'agents'"),
         (manifest | {"options": None}, "'options'"),
         (manifest | {"shape": manifest["shape"][:4]}, "'shape'"),
-        (manifest | {"weights_sha256": manifest["weights_sha256"][:1]}, "'weights_sha256'"),  # would be one network for both
-        *(({k: v for k, v in manifest.items() if k != name}, f"'{name}'") for name in ("mode", "actions", "shape", "weights_sha256")),
+        # would be one network for both
+        (manifest | {"weights_sha256": manifest["weights_sha256"][:1]}, "'weights_sha256'"),
+        *(
+            ({k: v for k, v in manifest.items() if k != name}, f"'{name}'")
+            for name in ("mode", "actions", "shape", "weights_sha256")
+        ),
         (manifest | {"shape": [*manifest["shape"][:4], manifest["shape"][4] + 1]}, "another version of escala"),
     ]
     for content, words in wrong:
@@ -190,7 +216,9 @@ def test_a_taught_team_plays_like_its_teacher_and_the_same_in_the_simulation(tmp
         load_team(tmp_path)
 
 
-@pytest.mark.parametrize("rule, turns", [("sjf", "single"), ("packer", "until-void"), ("dense", "single"), ("tetris", "until-void")])
+@pytest.mark.parametrize(
+    "rule, turns", [("sjf", "single"), ("packer", "until-void"), ("dense", "single"), ("tetris", "until-void")]
+)
 def test_rules_play_the_same_in_the_simulation_as_in_the_game(rule: str, turns: str) -> None:
     options = options_of({"agents": 2, "machines": 2, "load": 0.9, "lists": 3, "lists_seed": 4, "steps": 50})
     lists = options.job_lists()
@@ -229,8 +257,13 @@ def test_an_action_out_of_range_is_one_clear_line(action: int) -> None:
 def test_a_team_in_compare() -> None:
     lists = options_of({"agents": 2, "load": 0.6, "lists": 1, "steps": 30}).job_lists()
     team, work = TeamPolicy("packer", agents=2, name="team"), lists.workload(0)
-    found = escala.compare(work, lists.platform, schedulers=["sjf-fit", team], shutdowns=["never"]).results["team + never"]
-    assert found.jobs.equals(escala.simulate(work, lists.platform, scheduler=team).jobs) and found.jobs["start_s"].null_count() == 0
+    found = escala.compare(work, lists.platform, schedulers=["sjf-fit", team], shutdowns=["never"]).results[
+        "team + never"
+    ]
+    assert (
+        found.jobs.equals(escala.simulate(work, lists.platform, scheduler=team).jobs)
+        and found.jobs["start_s"].null_count() == 0
+    )
     assert found.manifest["scheduler"] == "team"
 
 
@@ -256,7 +289,9 @@ def test_bad_requests_give_one_clear_line(given: dict[str, Any], match: str) -> 
 
 def test_a_team_learns_from_nothing() -> None:
     few = {"steps": 64, "num_envs": 4, "lists": 16, "agents": 2, "preset": "from-nothing"}
-    team, still = (train_team(**few, learn={"n_steps": 8, "batch_size": 16, **rate}) for rate in ({}, {"learning_rate": 0.0}))
+    team, still = (
+        train_team(**few, learn={"n_steps": 8, "batch_size": 16, **rate}) for rate in ({}, {"learning_rate": 0.0})
+    )
     assert team.manifest["teacher"] is None and team.manifest["learn"]["learning_rate"] == 3e-3
     assert not all((a == b).all() for a, b in zip(weights(team), weights(still), strict=True))
 

@@ -1,4 +1,5 @@
-"""Random instances, and slow, obvious answers about them that use nothing of the package but the instance's plain fields."""
+"""Random instances, and slow, obvious answers about them that use nothing of the package but the instance's plain
+fields."""
 
 from __future__ import annotations
 
@@ -78,13 +79,17 @@ def tick_by_tick(instance: Instance, order: tuple[int, ...]) -> list[int]:
 
 def best_of_orders(instance: Instance) -> tuple[Fraction, list[int]]:
     """Optimum over all orders (active schedules hold an optimum of every regular objective)."""
-    found = [(value(instance, s), s) for s in (tick_by_tick(instance, order) for order in permutations(range(instance.jobs)))]
+    found = [
+        (value(instance, s), s) for s in (tick_by_tick(instance, order) for order in permutations(range(instance.jobs)))
+    ]
     return min(found)
 
 
 def best_of_all(instance: Instance) -> list[list[int]]:
     """Every optimal schedule that an order makes."""
-    found = [(value(instance, s), s) for s in (tick_by_tick(instance, order) for order in permutations(range(instance.jobs)))]
+    found = [
+        (value(instance, s), s) for s in (tick_by_tick(instance, order) for order in permutations(range(instance.jobs)))
+    ]
     least = min(found)[0]
     return [starts for cost, starts in found if cost == least]
 
@@ -97,11 +102,12 @@ def orders_of(jobs: int) -> np.ndarray:
 
 @numba.njit
 def _least(
-    orders: np.ndarray, release: np.ndarray, length: np.ndarray, demand: np.ndarray, free: np.ndarray, ready: np.ndarray,
-    weight: np.ndarray, span: bool, starts: np.ndarray,
+    orders: np.ndarray, release: np.ndarray, length: np.ndarray, demand: np.ndarray, free: np.ndarray,
+    ready: np.ndarray, weight: np.ndarray, span: bool, starts: np.ndarray,
 ) -> int:  # fmt: skip
-    """Least sum of weight x max(0, start - ready), or least end, over all orders, each job at the first tick from its release at which it
-    fits all its ticks. free: (jobs + 1, ticks, kinds), the first row the capacities. starts: of the best order."""
+    """Least sum of weight x max(0, start - ready), or least end, over all orders, each job at the first tick from its
+    release at which it fits all its ticks. free: (jobs + 1, ticks, kinds), the first row the capacities. starts: of the
+    best order."""
     n, kinds = release.size, demand.shape[1]
     best = np.int64(-1)
     at, cost = np.zeros(n, np.int64), np.zeros(n + 1, np.int64)
@@ -121,7 +127,9 @@ def _least(
             free[p + 1] = free[p]
             for tick in range(start, start + length[job]):
                 free[p + 1, tick] -= demand[job]
-            cost[p + 1] = max(cost[p], start + length[job]) if span else cost[p] + weight[job] * max(0, start - ready[job])
+            cost[p + 1] = (
+                max(cost[p], start + length[job]) if span else cost[p] + weight[job] * max(0, start - ready[job])
+            )
         if best < 0 or cost[n] < best:
             best = cost[n]
             starts[:] = at
@@ -129,17 +137,22 @@ def _least(
 
 
 def best_by_force(instance: Instance) -> tuple[Fraction, np.ndarray]:
-    """Optimum over all orders, as `best_of_orders` and some thousand times as fast. All objectives are regular (no start moved earlier
-    makes one worse), so some optimal schedule is active, and every active schedule comes of the order of its starts."""
+    """Optimum over all orders, as `best_of_orders` and some thousand times as fast. All objectives are regular (no
+    start moved earlier makes one worse), so some optimal schedule is active, and every active schedule comes of the
+    order of its starts."""
     n, grace = instance.jobs, np.maximum(0, instance.pi - instance.length)
     ready = instance.release + (grace if instance.objective == "bounded-slowdown" else 0)
-    each = {"slowdown": instance.length, "bounded-slowdown": np.maximum(instance.length, instance.pi)}.get(instance.objective)
+    each = {"slowdown": instance.length, "bounded-slowdown": np.maximum(instance.length, instance.pi)}.get(
+        instance.objective
+    )
     divisor = np.ones(n, np.int64) if each is None else each
     common = math.lcm(*divisor.tolist())
     ticks = int(instance.release.max() + instance.length.sum()) + 1
     free = np.broadcast_to(instance.capacity, (n + 1, ticks, instance.capacity.size)).copy()
     starts, span = np.zeros(n, np.int64), instance.objective == "makespan"
-    least = _least(orders_of(n), instance.release, instance.length, instance.demand, free, ready, common // divisor, span, starts)
+    least = _least(
+        orders_of(n), instance.release, instance.length, instance.demand, free, ready, common // divisor, span, starts
+    )
     if span:
         return Fraction(int(least) - int(instance.release.min())), starts
     return int(instance.objective.endswith("slowdown")) + Fraction(int(least), common * n), starts
@@ -154,7 +167,9 @@ def solved(solver: str, data: dict[str, Any], limit_s: float) -> list[dict[str, 
     """The messages of a solver about one model."""
     told: list[dict[str, Any]] = []
     prover.say = lambda **message: told.append(message)
-    {"milp": prover.milp, "cpsat": prover.cpsat}[solver]({name: np.asarray(values) for name, values in data.items()}, limit_s)
+    {"milp": prover.milp, "cpsat": prover.cpsat}[solver](
+        {name: np.asarray(values) for name, values in data.items()}, limit_s
+    )
     return told
 
 

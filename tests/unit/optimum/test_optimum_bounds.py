@@ -6,7 +6,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from optimum_worlds import best_by_force, best_of_all, best_of_orders, best_of_starts, feasible, random_instance, tick_by_tick, value
+from optimum_worlds import (
+    best_by_force,
+    best_of_all,
+    best_of_orders,
+    best_of_starts,
+    feasible,
+    random_instance,
+    tick_by_tick,
+    value,
+)
 
 from escala.optimum import OBJECTIVES, Instance, bound
 from escala.optimum.conflicts import MAX_WORK, sharpened
@@ -56,17 +65,22 @@ def test_bounds_are_never_above_a_schedule(count: int) -> None:
 
 
 def test_any_prices_are_evaluated_exactly() -> None:
-    """L(u) from its definition over every tick, in fractions, against the compiled evaluation over few candidates; also of the schedules of
-    a window."""
+    """L(u) from its definition over every tick, in fractions, against the compiled evaluation over few candidates; also
+    of the schedules of a window."""
     rng = np.random.default_rng(8)
     for trial in range(300):
         instance = random_instance(rng, 5, str(rng.choice(["slowdown", "bounded-slowdown", "wait"])))
         grid = grid_for(instance, int(rng.integers(5, 60)), int(rng.choice([2, 7, 100])))
-        prices = rng.random((instance.capacity.size, grid.cells)) * rng.choice([0.0, 0.1, 1.0], (instance.capacity.size, grid.cells))
+        prices = rng.random((instance.capacity.size, grid.cells)) * rng.choice(
+            [0.0, 0.1, 1.0], (instance.capacity.size, grid.cells)
+        )
         window = everywhere(instance, grid)
         if trial % 2:
             earliest = window.earliest + rng.integers(0, 30, instance.jobs)
-            window = Window(earliest, np.where(rng.random(instance.jobs) < 0.7, earliest + rng.integers(0, 20, instance.jobs), NEVER))
+            window = Window(
+                earliest,
+                np.where(rng.random(instance.jobs) < 0.7, earliest + rng.integers(0, 20, instance.jobs), NEVER),
+            )
         proof = prove(instance, grid, prices, window)
 
         def price(kind: int, tick: int, grid=grid, proof=proof) -> int:
@@ -78,7 +92,10 @@ def test_any_prices_are_evaluated_exactly() -> None:
             last = grid.origin + min(int(window.latest[j]), grid.width * grid.cells + 60)
             total += min(
                 int(proof.weight[j]) * max(0, s - int(instance.ready[j]))
-                + sum(int(q) * sum(price(k, t) for t in range(s, s + int(instance.length[j]))) for k, q in enumerate(instance.demand[j]))
+                + sum(
+                    int(q) * sum(price(k, t) for t in range(s, s + int(instance.length[j])))
+                    for k, q in enumerate(instance.demand[j])
+                )
                 for s in range(grid.origin + int(window.earliest[j]), last + 1)
             )
         assert proof.numerator == total
@@ -86,8 +103,8 @@ def test_any_prices_are_evaluated_exactly() -> None:
 
 
 def test_splitting_proves_what_prices_alone_cannot() -> None:
-    """Four jobs of which two fit at once, with room for half a third: the relaxed schedules use that room, and the bound stays below the
-    optimum, 2."""
+    """Four jobs of which two fit at once, with room for half a third: the relaxed schedules use that room, and the
+    bound stays below the optimum, 2."""
     instance = Instance([0, 0, 0, 0], [4, 4, 4, 4], [2, 2, 2, 2], [5])
     dual = Dual(instance, 12)
     dual.improve(2.0, 500)
@@ -103,7 +120,8 @@ def test_splitting_proves_what_prices_alone_cannot() -> None:
 
 
 def test_conflicts_prove_what_the_capacity_alone_cannot() -> None:
-    """Three jobs of which no two fit at once, by hand: starts 0, 4 and 8, a cost of 1 + 2. The capacity alone lets 5/3 of them run."""
+    """Three jobs of which no two fit at once, by hand: starts 0, 4 and 8, a cost of 1 + 2. The capacity alone lets 5/3
+    of them run."""
     instance = Instance([0, 0, 0], [4, 4, 4], [3, 3, 3], [5])
     dual = Dual(instance, 12)
     dual.improve(3.0, 500)
@@ -112,7 +130,8 @@ def test_conflicts_prove_what_the_capacity_alone_cannot() -> None:
 
 
 def test_conflicts_leave_out_no_schedule() -> None:
-    """Random start times are feasible for an instance with its conflicts written out if and only if they are for the instance itself."""
+    """Random start times are feasible for an instance with its conflicts written out if and only if they are for the
+    instance itself."""
     rng = np.random.default_rng(14)
     sharper, told = 0, [0, 0]
     for _ in range(400):
@@ -174,7 +193,9 @@ def test_orders_hold_an_optimum() -> None:
     rng = np.random.default_rng(10)
     for _ in range(15):
         instance = random_instance(rng, 3, longest=4)
-        assert best_of_orders(instance)[0] == best_of_starts(instance, int(instance.release.max() + instance.length.sum()))
+        assert best_of_orders(instance)[0] == best_of_starts(
+            instance, int(instance.release.max() + instance.length.sum())
+        )
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -197,7 +218,9 @@ def test_search_finds_the_optimum_of_small_instances() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("objective", ["slowdown", *(pytest.param(one, marks=pytest.mark.long) for one in ("bounded-slowdown", "wait"))])
+@pytest.mark.parametrize(
+    "objective", ["slowdown", *(pytest.param(one, marks=pytest.mark.long) for one in ("bounded-slowdown", "wait"))]
+)
 def test_coarse_prices_stay_valid_in_seconds(objective: str) -> None:
     """A day in seconds: cells are minutes wide, starts are not; the bound holds against what the search finds."""
     rng = np.random.default_rng(12)
@@ -214,7 +237,8 @@ def test_coarse_prices_stay_valid_in_seconds(objective: str) -> None:
 
 
 def test_deep_overload_favours_mean_busy_times() -> None:
-    """One machine, all jobs at 0: the bound is the optimum, by Smith's rule (hand-computed: lengths 1, 2, 3 wait 0, 1, 3)."""
+    """One machine, all jobs at 0: the bound is the optimum, by Smith's rule (hand-computed: lengths 1, 2, 3 wait 0, 1,
+    3)."""
     instance = Instance([0, 0, 0], [1, 2, 3], [4, 4, 4], 4, "wait")
     assert mean_busy_bound(instance) == 4
     assert bound(instance, steps=("wspt", "search")).status == "optimal"

@@ -1,4 +1,5 @@
-"""Ticks too many to count: what is proved of rounded times holds for the times themselves, and schedules are real ones."""
+"""Ticks too many to count: what is proved of rounded times holds for the times themselves, and schedules are real
+ones."""
 
 from __future__ import annotations
 
@@ -23,7 +24,10 @@ def cost(instance: Instance, starts: np.ndarray) -> Fraction:
     if not instance.summed:
         return Fraction(int((starts + instance.length).max()) - int(instance.release.min()))
     late = np.maximum(0, starts - instance.ready)
-    return instance.base + sum(Fraction(int(x), int(d)) for x, d in zip(late, instance.divisor, strict=True)) / instance.jobs
+    return (
+        instance.base
+        + sum(Fraction(int(x), int(d)) for x, d in zip(late, instance.divisor, strict=True)) / instance.jobs
+    )
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -74,7 +78,9 @@ def test_bounds_of_rounded_times_enclose_the_optimum(objective: str, monkeypatch
 def log(rng: np.random.Generator, objective: str, jobs: int = 60) -> Instance:
     """A year in microseconds, in bursts of jobs that crowd each other."""
     release = np.sort(rng.integers(0, 10, jobs) * (YEAR_US // 10) + rng.integers(0, 3600 * 10**6, jobs))
-    return Instance(release, rng.integers(10**6, 86_400 * 10**6, jobs), rng.integers(1, 9, jobs), 10, objective, 10 * 10**6)
+    return Instance(
+        release, rng.integers(10**6, 86_400 * 10**6, jobs), rng.integers(1, 9, jobs), 10, objective, 10 * 10**6
+    )
 
 
 @pytest.mark.parametrize("objective", ["slowdown", "makespan", *LONG])
@@ -90,7 +96,9 @@ def test_a_year_in_microseconds_has_an_interval_close_to_that_of_milliseconds(ob
     plain = bound(coarse, limit_s=20.0)
     per = 1.0 if objective.endswith("slowdown") else 1000.0
     assert plain.lower is not None and plain.found is not None and result.lower is not None and told[-1] == result.lower
-    assert result.lower == pytest.approx(plain.lower * per, rel=0.03) and result.found == pytest.approx(plain.found * per, rel=0.03)
+    assert result.lower == pytest.approx(plain.lower * per, rel=0.03) and result.found == pytest.approx(
+        plain.found * per, rel=0.03
+    )
     assert result.lower <= result.found
 
 
@@ -119,7 +127,8 @@ def test_ctrl_c_in_the_search_keeps_the_bound(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_tick_of_grace_does_not_cost_the_mean_busy_bound_its_worth() -> None:
-    """Short jobs with a long period of grace beside long ones: only the long ones say something, before and after rounding."""
+    """Short jobs with a long period of grace beside long ones: only the long ones say something, before and after
+    rounding."""
     rng = np.random.default_rng(55)
     length = np.concatenate([np.full(50, 1_001), rng.integers(10**5, 10**6, 50)])
     fine = Instance(rng.integers(0, 1000, 100), length, np.full(100, 6), 10, "bounded-slowdown", 5 * 10**5)
@@ -139,12 +148,15 @@ def test_exact_of_rounded_times_is_the_optimum(monkeypatch: pytest.MonkeyPatch) 
         result = bound(instance, exact=True, limit_s=20.0)
         assert result.unit > 1 and result.lower is not None and result.found is not None
         assert result.lower <= best * (1 + Fraction(1, 10**6)) and result.found >= best * (1 - Fraction(1, 10**9))
-        assert result.found == pytest.approx(float(best), rel=0.05) and result.lower == pytest.approx(float(best), rel=0.25)
+        assert result.found == pytest.approx(float(best), rel=0.05) and result.lower == pytest.approx(
+            float(best), rel=0.25
+        )
 
 
 @pytest.mark.long
 def test_exact_goes_on_in_ticks_that_solvers_take() -> None:
-    """Twelve jobs in two bursts half a year apart: in ticks of 0.1 ms the solvers prove nothing, in ticks of 100 seconds nearly all."""
+    """Twelve jobs in two bursts half a year apart: in ticks of 0.1 ms the solvers prove nothing, in ticks of 100
+    seconds nearly all."""
     pytest.importorskip("ortools")
     rng = np.random.default_rng(57)
     release = np.repeat([0, YEAR_US // 2], 6) + rng.integers(0, 3000 * 10**6, 12)

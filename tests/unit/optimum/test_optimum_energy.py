@@ -1,4 +1,5 @@
-"""Energy: the bound is below every schedule with the best possible switching; the pieces equal slow, obvious answers."""
+"""Energy: the bound is below every schedule with the best possible switching; the pieces equal slow, obvious
+answers."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ def busy_nodes(day: PowerInstance, starts: tuple[int, ...] | np.ndarray) -> list
     """Busy nodes at each tick from the first submission to the makespan."""
     end = max(int(s + p) for s, p in zip(starts, day.length))
     return [
-        sum(int(q) for s, p, q in zip(starts, day.length, day.nodes) if s <= tick < s + p) for tick in range(int(day.release.min()), end)
+        sum(int(q) for s, p, q in zip(starts, day.length, day.nodes) if s <= tick < s + p)
+        for tick in range(int(day.release.min()), end)
     ]
 
 
@@ -47,7 +49,9 @@ def least_waste(day: PowerInstance, busy: list[int]) -> float:
         after: dict[int, float] = {}
         for on, before in cost.items():
             for now in range(need, day.total + 1):
-                step = day.on_j * max(0, now - on) + day.off_j * max(0, on - now) + day.idle_w * day.tick_s * (now - need)
+                step = (
+                    day.on_j * max(0, now - on) + day.off_j * max(0, on - now) + day.idle_w * day.tick_s * (now - need)
+                )
                 after[now] = min(after.get(now, np.inf), before + step)
         cost = after
     return min(cost.values())
@@ -68,7 +72,9 @@ def test_bound_is_below_every_schedule() -> None:
     while len(ratios) < 80:
         day = random_day(rng, 3, 4)
         spans = [range(int(r), int(l) + 1) for r, l in zip(day.release, day.latest)]
-        wastes = [least_waste(day, busy) for busy in (busy_nodes(day, s) for s in product(*spans)) if max(busy) <= day.total]
+        wastes = [
+            least_waste(day, busy) for busy in (busy_nodes(day, s) for s in product(*spans)) if max(busy) <= day.total
+        ]
         if not wastes:
             continue
         lower = energy_bound(day, rounds=2000, max_cells=int(rng.choice([3, 100]))).lower_j
@@ -84,13 +90,16 @@ def test_solver_is_between_the_bound_and_every_schedule() -> None:
     while tried < 6:
         day = random_day(rng, 3, 4)
         spans = [range(int(r), int(l) + 1) for r, l in zip(day.release, day.latest)]
-        wastes = [least_waste(day, busy) for busy in (busy_nodes(day, s) for s in product(*spans)) if max(busy) <= day.total]
+        wastes = [
+            least_waste(day, busy) for busy in (busy_nodes(day, s) for s in product(*spans)) if max(busy) <= day.total
+        ]
         if not wastes or day.idle_w == 0:
             continue
         tried += 1
         cheap, proved = energy_bound(day, rounds=400), energy_bound(day, exact=True)
         assert cheap.lower_j * (1 - 1e-9) <= proved.lower_j <= min(wastes) * (1 + 1e-6) + 1e-6
-        # the relaxation lets nodes go free from the earliest possible makespan on; with no choice of starts that is all that is missing
+        # the relaxation lets nodes go free from the earliest possible makespan on; with no choice of starts that is all
+        # that is missing
         assert proved.lower_j >= min(wastes) - day.total * day.off_j - 1e-6
 
 
@@ -102,7 +111,9 @@ def test_a_nodes_cheapest_life() -> None:
         came, path = np.zeros((2, cells + 1), np.int64), np.zeros((2, cells), np.int64)
         best = node_path(prices, width, idle, on, off, free, warm, came, path)
 
-        def life(states: tuple[int, ...], warm=warm, width=width, free=free, prices=prices, idle=idle, on=on, off=off) -> int:
+        def life(
+            states: tuple[int, ...], warm=warm, width=width, free=free, prices=prices, idle=idle, on=on, off=off
+        ) -> int:
             total, state = 0, warm
             for edge, now in enumerate(states):
                 total += on if now > state else (off if edge < free else 0) if now < state else 0
@@ -115,8 +126,9 @@ def test_a_nodes_cheapest_life() -> None:
 
 
 def test_hand_made_days() -> None:
-    """Two jobs of one node, ten ticks apart; idle 60 J a tick. A cycle of 200 J beats idling 600 J: 100 on + 200 between (the last off is
-    free). May the second start up to ten ticks later, nothing changes; may the first, they follow each other: 100."""
+    """Two jobs of one node, ten ticks apart; idle 60 J a tick. A cycle of 200 J beats idling 600 J: 100 on + 200
+    between (the last off is free). May the second start up to ten ticks later, nothing changes; may the first, they
+    follow each other: 100."""
     pytest.importorskip("highspy")
     day = PowerInstance([0, 15], [5, 5], [1, 1], [0, 15], 4, 60.0, 1.0, 100.0, 100.0)
     assert waste_of(day, np.array([0, 15])) == 300
@@ -143,7 +155,9 @@ def test_a_day_in_seconds_with_real_sizes() -> None:
 def test_limit_and_interrupt_keep_what_was_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(55)
     release = np.sort(rng.integers(0, 1440, 300))
-    day = PowerInstance(release, rng.integers(1, 500, 300), rng.integers(1, 9, 300), release + 60, 2000, 60.0, 95.0, 7_500.0, 18_180.0)
+    day = PowerInstance(
+        release, rng.integers(1, 500, 300), rng.integers(1, 9, 300), release + 60, 2000, 60.0, 95.0, 7_500.0, 18_180.0
+    )
     energy_bound(day, rounds=1)
     begin = time.monotonic()
     result = energy_bound(day, limit_s=0.05)
@@ -154,7 +168,11 @@ def test_limit_and_interrupt_keep_what_was_proved(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("escala.optimum.nodeprices.NodeDual.improve", stop)
     stopped = energy_bound(day)
-    assert stopped.interrupted and stopped.prover == "nodes that must be on at once" and stopped.lower_j >= 7_500.0 * day.nodes.max()
+    assert (
+        stopped.interrupted
+        and stopped.prover == "nodes that must be on at once"
+        and stopped.lower_j >= 7_500.0 * day.nodes.max()
+    )
 
 
 def test_bad_days_are_refused_in_one_line() -> None:
@@ -171,8 +189,10 @@ def test_bad_days_are_refused_in_one_line() -> None:
     }
     PowerInstance(**good)  # type: ignore[arg-type]
     for bad in (
-        {"nodes": [1, 5]}, {"nodes": [0, 1]}, {"latest": [0, 0]}, {"length": [0, 1]}, {"release": [-1, 1]}, {"length": [1]},
-        {"idle_w": -1.0}, {"tick_s": 0.0}, {"on_j": float("nan")}, {"on_at_start": 5}, {"release": [0.5, 1]}, {"latest": [0, 1 << 41]},
+        {"nodes": [1, 5]}, {"nodes": [0, 1]}, {"latest": [0, 0]}, {"length": [0, 1]}, {"release": [-1, 1]},
+        {"length": [1]},
+        {"idle_w": -1.0}, {"tick_s": 0.0}, {"on_j": float("nan")}, {"on_at_start": 5}, {"release": [0.5, 1]},
+        {"latest": [0, 1 << 41]},
     ):  # fmt: skip
         with pytest.raises(EscalaError) as error:
             PowerInstance(**{**good, **bad})  # type: ignore[arg-type]

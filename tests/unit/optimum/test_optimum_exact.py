@@ -37,7 +37,12 @@ def crowded(jobs: int, seed: int = 0) -> Instance:
     return Instance(np.sort(rng.integers(0, int(1.4 * jobs), jobs)), length, demand, 10)
 
 
-PAIRS = [(solver, objective) for solver in ("HiGHS", "CP-SAT") for objective in OBJECTIVES if (solver, objective) != ("HiGHS", "makespan")]
+PAIRS = [
+    (solver, objective)
+    for solver in ("HiGHS", "CP-SAT")
+    for objective in OBJECTIVES
+    if (solver, objective) != ("HiGHS", "makespan")
+]
 
 
 def check_exact(solver: str, instance: Instance, starts: np.ndarray, best: Fraction) -> None:
@@ -74,9 +79,11 @@ def test_exact_equals_brute_force(solver: str, objective: str, monkeypatch: pyte
 
 @pytest.mark.parametrize("share", [0.4, pytest.param(1.0, marks=pytest.mark.long)])
 @pytest.mark.parametrize("solver, objective", PAIRS)
-def test_exact_equals_brute_force_on_many_instances(solver: str, objective: str, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """360 instances in all, or a share of them, of 2 to 7 jobs and one to three kinds, most with releases, solved in one
-    process that stays. HiGHS, whose model grows with the ticks, gets fewer and shorter ones."""
+def test_exact_equals_brute_force_on_many_instances(
+    solver: str, objective: str, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """360 instances in all, or a share of them, of 2 to 7 jobs and one to three kinds, most with releases, solved in
+    one process that stays. HiGHS, whose model grows with the ticks, gets fewer and shorter ones."""
     monkeypatch.setattr(escala.optimum.exact, "available", lambda: (solver == "HiGHS", solver == "CP-SAT"))
     count, longest = (int(40 * share), 6) if solver == "HiGHS" else (int(60 * share), 12)
     rng = np.random.default_rng([33, len(objective), len(solver)])
@@ -90,11 +97,19 @@ def test_exact_equals_brute_force_on_many_instances(solver: str, objective: str,
             bounds, solutions = ([message[key] for message in told if key in message] for key in ("bound", "solution"))
             for proved in bounds:
                 report(proved)
-            return Run(max(bounds, default=-np.inf), solutions[-1] if solutions else None, told[-1]["done"], told[-1]["version"], False)
+            return Run(
+                max(bounds, default=-np.inf),
+                solutions[-1] if solutions else None,
+                told[-1]["done"],
+                told[-1]["version"],
+                False,
+            )
 
         monkeypatch.setattr(escala.optimum.exact, "solve", solve)
         for k in range(count):
-            instance, starts, best = not_optimal(rng, 7 if k % 2 else int(rng.integers(2, 7)), objective, 1 + k % 3, longest)
+            instance, starts, best = not_optimal(
+                rng, 7 if k % 2 else int(rng.integers(2, 7)), objective, 1 + k % 3, longest
+            )
             check_exact(solver, instance, starts, best)
             released += int(np.ptp(instance.release) > 0)
     assert asked == count and released > count // 2
@@ -134,7 +149,8 @@ def test_ctrl_c_keeps_what_was_proved(monkeypatch: pytest.MonkeyPatch) -> None:
             timers[-1].cancel()
 
     monkeypatch.setattr(escala.optimum.exact, "solve", watched)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell it would be ignored
+    # in the background of a shell it would be ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         result = bound(instance, steps=("wspt", "lagrange", "exact"), known=cheap.starts, limit_s=60.0)
     finally:
@@ -163,11 +179,15 @@ def test_bounds_reported_before_the_interruption_count() -> None:
 
 
 def test_log_lines_of_highs_are_read_downwards() -> None:
-    line = " T       0       0         0   0.00%   489.0353802     494.77             1.16%     1611    131    355     15478    12.4s\n"
+    line = (
+        " T       0       0         0   0.00%   489.0353802     494.77             1.16%     1611    131    355    "
+        " 15478    12.4s\n"
+    )
     assert 489.0353 < _message(line)["bound"] < 489.0353802
     assert (
         _message(
-            "         2       2         1   0.00%   474.0353802     inf                  inf        0      0      2       250     0.3s"
+            "         2       2         1   0.00%   474.0353802     inf                  inf        0      0      2   "
+            "    250     0.3s"
         )
         != {}
     )

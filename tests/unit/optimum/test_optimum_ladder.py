@@ -47,19 +47,22 @@ def optimum(instance: Instance) -> Bound:
 
 
 def test_relaxation_clairvoyant() -> None:
-    """A wide long job at 0, a short one at 1. Who knows of the short one idles: (1.2 + 1) / 2; starting what is there: (1 + 10) / 2."""
+    """A wide long job at 0, a short one at 1. Who knows of the short one idles: (1.2 + 1) / 2; starting what is there:
+    (1 + 10) / 2."""
     assert optimum(Instance([0, 1], [10, 1], [2, 2], 2)).found == pytest.approx((12 / 10 + 1) / 2)
 
 
 def test_relaxation_no_slot_window() -> None:
-    """One machine, three jobs at 0 in the order long, long, short. The optimum takes the short one first: (1 + 11/10 + 21/10) / 3; who sees
-    the first two only cannot: (1 + 2 + 21) / 3 at best, or (1 + 11 + 21/10) / 3 with the short one seen after the first start."""
+    """One machine, three jobs at 0 in the order long, long, short. The optimum takes the short one first: (1 + 11/10 +
+    21/10) / 3; who sees the first two only cannot: (1 + 2 + 21) / 3 at best, or (1 + 11 + 21/10) / 3 with the short one
+    seen after the first start."""
     result = optimum(Instance([0, 0, 0], [10, 10, 1], [1, 1, 1], 1))
     assert result.found == pytest.approx((1 + 1.1 + 2.1) / 3) and result.found < (1 + 11 + 2.1) / 3
 
 
 def test_relaxation_end_of_arrivals_known() -> None:
-    """The same jobs at the start; only the arrivals that follow differ, and with them what is best to do at 0: idle, or start at once."""
+    """The same jobs at the start; only the arrivals that follow differ, and with them what is best to do at 0: idle, or
+    start at once."""
     many = optimum(Instance([0, 1, 2, 3], [10, 1, 1, 1], [2] * 4, 2))
     none = optimum(Instance([0], [10], [2], 2))
     assert many.starts is not None and many.starts[0] == 4
@@ -67,8 +70,9 @@ def test_relaxation_end_of_arrivals_known() -> None:
 
 
 def test_relaxation_cores_as_one_pool() -> None:
-    """Two nodes of 3 cores, each with a job of 2 cores for 3 ticks from 0; a job of 2 cores on one node at 1. The pool has 2 cores free and
-    runs it at once (wait 0); on nodes it must wait till 3, whatever the placement, since no node holds two of these jobs."""
+    """Two nodes of 3 cores, each with a job of 2 cores for 3 ticks from 0; a job of 2 cores on one node at 1. The pool
+    has 2 cores free and runs it at once (wait 0); on nodes it must wait till 3, whatever the placement, since no node
+    holds two of these jobs."""
     result = optimum(Instance([0, 0, 1], [3, 3, 1], [2, 2, 2], 6, "wait"))
     assert result.status == "optimal" and result.found == 0
 
@@ -153,7 +157,11 @@ def test_many_jobs_get_a_bound_only() -> None:
     rng = np.random.default_rng(44)
     jobs = 30_000
     instance = Instance(
-        np.sort(rng.integers(0, 400_000, jobs)), rng.integers(1, 200, jobs), rng.integers(1, 9, jobs), 10, "bounded-slowdown"
+        np.sort(rng.integers(0, 400_000, jobs)),
+        rng.integers(1, 200, jobs),
+        rng.integers(1, 9, jobs),
+        10,
+        "bounded-slowdown",
     )
     result = bound(instance, limit_s=2.0)
     assert result.status == "bound-only" and result.lower is not None and result.lower > 1
@@ -161,7 +169,8 @@ def test_many_jobs_get_a_bound_only() -> None:
 
 
 def test_half_of_a_limit_is_kept_for_a_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock on which half of the limit is always over: prices wait for the search, and a bound alone does not care."""
+    """A clock on which half of the limit is always over: prices wait for the search, and a bound alone does not
+    care."""
     instance = random_instance(np.random.default_rng(3), 12, "slowdown")
     free = bound(instance)
     monkeypatch.setattr(_Ladder, "left", lambda self: 0.4 * self.limit_s)
@@ -179,7 +188,9 @@ def test_a_solver_that_is_missing_is_told_before_the_work(monkeypatch: pytest.Mo
     assert told == []
 
 
-@pytest.mark.parametrize("given", [{"limit_s": "a"}, {"limit_s": float("nan")}, {"limit_s": 0}, {"seed": -1}, {"seed": 1.5}])
+@pytest.mark.parametrize(
+    "given", [{"limit_s": "a"}, {"limit_s": float("nan")}, {"limit_s": 0}, {"seed": -1}, {"seed": 1.5}]
+)
 def test_bad_limits_and_seeds_are_one_clear_line(given: dict[str, Any]) -> None:
     with pytest.raises(EscalaError, match=f"{next(iter(given))} is .*: give"):
         bound(random_instance(np.random.default_rng(3), 5, "wait"), **given)
@@ -189,7 +200,9 @@ def test_capacities_too_large_to_search_still_give_a_bound() -> None:
     """Three resources of 2^30 - 1 units need 93 bits, and the search has 63."""
     rng = np.random.default_rng(5)
     large = (1 << 30) - 1
-    instance = Instance(rng.integers(0, 5, 6), rng.integers(1, 5, 6), rng.integers(large // 2, large, (6, 3)), np.full(3, large))
+    instance = Instance(
+        rng.integers(0, 5, 6), rng.integers(1, 5, 6), rng.integers(large // 2, large, (6, 3)), np.full(3, large)
+    )
     result = bound(instance)
     assert result.status == "bound-only" and result.lower is not None and result.lower > 1.0
     with pytest.raises(EscalaError, match="of 63"):

@@ -22,7 +22,9 @@ def best_of_machines(instance: Instance, machines: int) -> float:
         total = Fraction(0)
         for k in set(machine):
             rows = np.flatnonzero(np.array(machine) == k)
-            one = replace(instance, release=instance.release[rows], length=instance.length[rows], demand=instance.demand[rows])
+            one = replace(
+                instance, release=instance.release[rows], length=instance.length[rows], demand=instance.demand[rows]
+            )
             total += best_of_orders(one)[0] * len(rows)
         least = min(least, total / instance.jobs)
     return float(least)
@@ -35,7 +37,9 @@ def test_bound_and_schedule_enclose_the_best_of_all_assignments() -> None:
         machines = int(rng.integers(1, 4))
         jobs, kinds = int(rng.integers(1, 6)), int(rng.integers(1, 3))
         capacity = rng.integers(2, 8, kinds)
-        instance = Instance(rng.integers(0, 5, jobs), rng.integers(1, 6, jobs), rng.integers(1, capacity + 1, (jobs, kinds)), capacity)
+        instance = Instance(
+            rng.integers(0, 5, jobs), rng.integers(1, 6, jobs), rng.integers(1, capacity + 1, (jobs, kinds)), capacity
+        )
         best = best_of_machines(instance, machines)
         found = on_machines(instance, machines, effort=0.02)
         check_machines(instance, found.starts, found.machine)
@@ -54,7 +58,8 @@ def test_one_machine_is_the_pool_itself() -> None:
 
 
 def test_wide_jobs_do_not_share_what_two_machines_leave() -> None:
-    """Three jobs of 6 of 10 on two machines: as one pool of 20 all would run at once; the roundings know that one must wait."""
+    """Three jobs of 6 of 10 on two machines: as one pool of 20 all would run at once; the roundings know that one must
+    wait."""
     instance = Instance([0, 0, 0], [4, 4, 4], [6, 6, 6], 10)
     assert on_machines(instance, 2).value == pytest.approx(4 / 3)
     plain = replace(instance, capacity=np.array([20]))

@@ -72,19 +72,23 @@ def test_annealing_of_parts_keeps_the_rest_feasible() -> None:
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_rest_that_is_as_before_is_not_generated_anew_and_costs_the_same(objective: str) -> None:
-    """Annealing stops generating where a changed order meets the accepted one again: cost, starts and order still belong together, and are
-    those of the order generated from the beginning."""
+    """Annealing stops generating where a changed order meets the accepted one again: cost, starts and order still
+    belong together, and are those of the order generated from the beginning."""
     rng = np.random.default_rng(26)
     for _ in range(40):
         jobs = int(rng.integers(2, 14))  # of few shapes, so that orders of other cost leave the same room
         release, length, demand = rng.integers(0, jobs, jobs), rng.integers(1, 5, jobs), rng.integers(1, 3, (jobs, 2))
         instance = Instance(release, length, demand, [3, 4], objective, pi=3)
         searcher = Searcher(instance, 0)
-        order, starts, profile = rng.permutation(instance.jobs), np.zeros(instance.jobs, np.int64), fresh(searcher.capacity, 1)
+        order, starts, profile = (
+            rng.permutation(instance.jobs),
+            np.zeros(instance.jobs, np.int64),
+            fresh(searcher.capacity, 1),
+        )
         told = anneal(
             order, instance.release, instance.length, searcher.words, searcher.guards, instance.ready, searcher.weight,
-            searcher.span_weight, 0, profile, 1, 2.0 * searcher.unit, 0.1 * searcher.unit, 2000, searcher.stream(), starts,
-            room_for(instance.jobs, 1),
+            searcher.span_weight, 0, profile, 1, 2.0 * searcher.unit, 0.1 * searcher.unit, 2000, searcher.stream(),
+            starts, room_for(instance.jobs, 1),
         )  # fmt: skip
         assert starts.tolist() == tick_by_tick(instance, tuple(order.tolist()))
         late = np.maximum(0, starts - instance.ready)
@@ -117,7 +121,8 @@ def test_interrupt_keeps_the_best() -> None:
 
 
 def test_a_hint_is_taken_up() -> None:
-    """An instance whose optimum idles: the wide job must let the ten short ones pass. Hand-computed: 10 waits of 0, one of 10."""
+    """An instance whose optimum idles: the wide job must let the ten short ones pass. Hand-computed: 10 waits of 0, one
+    of 10."""
     instance = Instance([0] + list(range(1, 11)), [10] + [1] * 10, [2] + [2] * 10, 2, "slowdown")
     found = search(instance, hints=[np.array([11] + list(range(1, 11)))], effort=1e-9)
     assert found.value == pytest.approx((10 * 1 + 21 / 10) / 11)

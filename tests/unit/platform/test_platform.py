@@ -82,7 +82,9 @@ def test_equal_nodes_are_one_entry_of_the_dict() -> None:
 def test_first_and_power() -> None:
     p = _mixed()
     assert (
-        p.first(2).profiles == (power.GRID5000,) and p.first(2).names == ("a", "b") and p.first(2).resources["memory"].tolist() == [10, 20]
+        p.first(2).profiles == (power.GRID5000,)
+        and p.first(2).names == ("a", "b")
+        and p.first(2).resources["memory"].tolist() == [10, 20]
     )
     assert p.first(3) == p
     assert p.with_power("taurus").profiles == (power.TAURUS,) and p.with_power("taurus").total_cores == 12

@@ -69,8 +69,12 @@ def _read(tmp_path: Path, text: str) -> Platform:
 
 def test_hosts_are_ordered_as_plain_strings_and_the_master_is_left_out(tmp_path: Path) -> None:
     names = ["host10", "host2", "host1", "master_host", "Host3"]
-    stored = _host("disk", "0f", role="storage") + _host("boss", "1f", role="master") + _host("old", "1f", excluded="true")
-    platform = _read(tmp_path, _xml("<zone id='inner'>" + "".join(_host(name, "1Gf") for name in names) + "</zone>" + stored))
+    stored = (
+        _host("disk", "0f", role="storage") + _host("boss", "1f", role="master") + _host("old", "1f", excluded="true")
+    )
+    platform = _read(
+        tmp_path, _xml("<zone id='inner'>" + "".join(_host(name, "1Gf") for name in names) + "</zone>" + stored)
+    )
     assert platform.names == ("Host3", "host1", "host10", "host2")
     assert platform.speed == 1e9 and not platform.has_energy and not platform.profiles[0].can_switch
 
@@ -80,12 +84,22 @@ def test_old_and_new_property_names_and_any_pstate_order(tmp_path: Path) -> None
     expected = (190, 95, 9, 102, 125, 2, 4)  # the computing pstate is 1; the switches burn one flop at full watts
     for text in (new, new.replace("wattage", "watt")):
         p = _read(tmp_path, _xml(text)).profiles[0]
-        assert (p.computing_w, p.idle_w, p.off_w, p.switching_off_w, p.switching_on_w, p.switch_off_s, p.switch_on_s) == expected
+        assert (
+            p.computing_w,
+            p.idle_w,
+            p.off_w,
+            p.switching_off_w,
+            p.switching_on_w,
+            p.switch_off_s,
+            p.switch_on_s,
+        ) == expected
 
 
 def test_equal_profiles_are_one_and_others_apart(tmp_path: Path) -> None:
     hosts = (
-        _host("a", "1f", wattage_per_state="1:2") + _host("b", "1f", wattage_per_state="1:3") + _host("c", "2f", wattage_per_state="1:2")
+        _host("a", "1f", wattage_per_state="1:2")
+        + _host("b", "1f", wattage_per_state="1:3")
+        + _host("c", "2f", wattage_per_state="1:2")
     )
     platform = _read(tmp_path, _xml(hosts))
     assert platform.profile_of.tolist() == [0, 1, 0] and len(platform.profiles) == 2
@@ -113,11 +127,14 @@ def test_speeds(tmp_path: Path, text: str, flops: float) -> None:
 
 def test_clusters(tmp_path: Path) -> None:
     text = (
-        "<cluster id='c' prefix='n-' suffix='.x' radical='0-2,7' speed='1Gf' core='4'><prop id='watt_per_state' value='50:100'/></cluster>"
+        "<cluster id='c' prefix='n-' suffix='.x' radical='0-2,7' speed='1Gf' core='4'><prop id='watt_per_state' "
+        "value='50:100'/></cluster>"
     )
     platform = _read(tmp_path, _xml(text))
     assert platform.names == ("n-0.x", "n-1.x", "n-2.x", "n-7.x") and platform.cores.tolist() == [4] * 4
-    assert platform.profiles == (PowerProfile(computing_w=100, idle_w=50, can_switch=False, name="p", source="platform file"),)
+    assert platform.profiles == (
+        PowerProfile(computing_w=100, idle_w=50, can_switch=False, name="p", source="platform file"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,7 +172,8 @@ def test_bad_xml_is_refused_in_one_line(tmp_path: Path, text: str, message: str)
 YAML = """
 name: mine
 profiles:
-  blade: {computing_w: 210, idle_w: 90, off_w: 5, switching_off_w: 100, switching_on_w: 120, switch_off_s: 20, switch_on_s: 90}
+  blade: {computing_w: 210, idle_w: 90, off_w: 5, switching_off_w: 100, switching_on_w: 120,
+          switch_off_s: 20, switch_on_s: 90}
 nodes:
   - {count: 2, cores: 32, power: blade, resources: {memory: 128}}
   - {count: 1, cores: 64, power: taurus, resources: {memory: 512}}
@@ -169,7 +187,12 @@ def test_yaml(tmp_path: Path, packed: bool) -> None:
     file.write_bytes(gzip.compress(YAML.encode()) if packed else YAML.encode())
     p = read_platform(str(file))
     assert p.name == "mine" and p.cores.tolist() == [32, 32, 64] and p.resources["memory"].tolist() == [128, 128, 512]
-    assert p.profiles[0].switch_on_s == 90 and p.profiles[1] == power.TAURUS and p.profile_of.tolist() == [0, 0, 1] and p.speed == 1e9
+    assert (
+        p.profiles[0].switch_on_s == 90
+        and p.profiles[1] == power.TAURUS
+        and p.profile_of.tolist() == [0, 0, 1]
+        and p.speed == 1e9
+    )
     assert read_platform(f"{file}#1").total_cores == 32
 
 
@@ -216,7 +239,9 @@ def test_damaged_files_are_read_or_refused_in_one_line(tmp_path: Path, text: str
     for _ in range(data.draw(st.integers(1, 4))):
         start = data.draw(st.integers(0, len(text) - 1))
         length = data.draw(st.integers(0, 12))
-        text = text[:start] + data.draw(st.text("0123456789-:,.'\"<>{}[] eEafMxé²\n", max_size=4)) + text[start + length :]
+        text = (
+            text[:start] + data.draw(st.text("0123456789-:,.'\"<>{}[] eEafMxé²\n", max_size=4)) + text[start + length :]
+        )
     file = tmp_path / "damaged"
     file.write_text(text, encoding="utf-8")
     try:
@@ -254,7 +279,12 @@ def test_every_stored_platform_file_is_read_or_refused_clearly(traces: Path) -> 
     ("file", "nodes", "watts", "seconds"),
     [  # computing, idle, off, switching off, switching on; seconds off, on: by hand from the files
         ("batsim/golden-medium_late/platform.xml.gz", 128, (190.738, 95, 9.75, 100.9967, 125.1744), (6.1, 151.52)),
-        ("batsim/golden-runs/power-timeout300-stock/platform.xml.gz", 128, (190.738, 95, 9.75, 100.9967, 125.1744), (6.1, 151.52)),
+        (
+            "batsim/golden-runs/power-timeout300-stock/platform.xml.gz",
+            128,
+            (190.738, 95, 9.75, 100.9967, 125.1744),
+            (6.1, 151.52),
+        ),
         ("batsim/golden-runs/power-timeout0/platform.xml.gz", 24, (200, 100, 10, 120, 150), (5, 20)),
         ("batsim/golden-runs/hpc2n-easy_bf-flop/platform.xml.gz", 240, (220, 80, 6.5, 110, 140), (8, 32)),
         ("batsim/platforms/GridGym_platform.xml", 48, (190, 95, 9, 101, 125), (1 / 0.334, 1 / 1.01)),
@@ -262,7 +292,9 @@ def test_every_stored_platform_file_is_read_or_refused_clearly(traces: Path) -> 
         ("author/r3-days/platform.xml.gz", 168, (190, 95, 9, 101, 125), (3, 1)),  # this file counts in minutes
     ],
 )
-def test_numbers_of_known_platforms(traces: Path, file: str, nodes: int, watts: tuple[float, ...], seconds: tuple[float, ...]) -> None:
+def test_numbers_of_known_platforms(
+    traces: Path, file: str, nodes: int, watts: tuple[float, ...], seconds: tuple[float, ...]
+) -> None:
     platform = read_platform(traces / file)
     assert platform.n_nodes == nodes and len(platform.profiles) == 1 and platform.profiles[0].can_switch
     p = platform.profiles[0]
@@ -280,5 +312,11 @@ def test_sizes_of_files_with_groups_of_hosts(traces: Path) -> None:
     }
     sizes |= {"HPC2N-2002-2.2-cln.xml": 240, "simple_coalloc_platform.xml.gz": 32, "cluster_energy_128.xml.gz": 128}
     assert {name: read_platform(traces / "batsim" / "platforms" / name).total_cores for name in sizes} == sizes
-    assert read_platform(traces / "batsim" / "platforms" / "small_platform_replay_usage.xml").cores.tolist() == [100] * 4
-    assert read_platform(f"{traces}/batsim/golden-medium_late/platform.xml.gz#32").names[:3] == ("host0", "host1", "host10")
+    assert (
+        read_platform(traces / "batsim" / "platforms" / "small_platform_replay_usage.xml").cores.tolist() == [100] * 4
+    )
+    assert read_platform(f"{traces}/batsim/golden-medium_late/platform.xml.gz#32").names[:3] == (
+        "host0",
+        "host1",
+        "host10",
+    )

@@ -14,7 +14,10 @@ from escala.platform import Platform, power, read_platform
 from escala.platform.platform import MOST_CORES, MOST_NODES
 
 YAML = "name: big\nnodes:\n  - {{count: {count}, cores: {cores}, power: none{more}}}\n"
-XML = "<platform version='4.1'><cluster id='c' prefix='n' suffix='' radical='{radical}' speed='1Gf' core='{core}'/></platform>"
+XML = (
+    "<platform version='4.1'><cluster id='c' prefix='n' suffix='' radical='{radical}' speed='1Gf' "
+    "core='{core}'/></platform>"
+)
 TOO_LARGE = "at most (1000000|100000000) are possible"
 
 
@@ -24,7 +27,16 @@ def test_the_limits_are_beyond_every_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", ["1000000000x1", "100000000x1", "1000001x1", "100000x100000", "1x100000001", "99999999999x99", "999999999999999999x1"]
+    "spec",
+    [
+        "1000000000x1",
+        "100000000x1",
+        "1000001x1",
+        "100000x100000",
+        "1x100000001",
+        "99999999999x99",
+        "999999999999999999x1",
+    ],
 )
 def test_sizes(spec: str) -> None:
     began = time.monotonic()
@@ -33,7 +45,9 @@ def test_sizes(spec: str) -> None:
     assert time.monotonic() - began < 1.0
 
 
-@pytest.mark.parametrize(("count", "cores"), [(1, 10**18), (1, 10**25), (10**18, 1), (10**12, 10**12), (MOST_NODES + 1, 1)])
+@pytest.mark.parametrize(
+    ("count", "cores"), [(1, 10**18), (1, 10**25), (10**18, 1), (10**12, 10**12), (MOST_NODES + 1, 1)]
+)
 def test_yaml(tmp_path: Path, count: int, cores: int) -> None:
     path = tmp_path / "big.yaml"
     path.write_text(YAML.format(count=count, cores=cores, more=""))
@@ -48,7 +62,9 @@ def test_further_resources(tmp_path: Path) -> None:
         read_platform(path)
 
 
-@pytest.mark.parametrize(("radical", "core"), [("0-999999999", "1"), ("0-999999", "999"), ("0-600000,700000-1200000", "1")])
+@pytest.mark.parametrize(
+    ("radical", "core"), [("0-999999999", "1"), ("0-999999", "999"), ("0-600000,700000-1200000", "1")]
+)
 def test_simgrid(tmp_path: Path, radical: str, core: str) -> None:
     path = tmp_path / "big.xml"
     path.write_text(XML.format(radical=radical, core=core))
@@ -56,7 +72,9 @@ def test_simgrid(tmp_path: Path, radical: str, core: str) -> None:
         read_platform(path)
 
 
-@pytest.mark.parametrize(("nodes", "cores"), [("a", 1), (1, "a"), (1.5, 1), (None, 1), (True, 1), (2**70, 1), (1, 2**70)])
+@pytest.mark.parametrize(
+    ("nodes", "cores"), [("a", 1), (1, "a"), (1.5, 1), (None, 1), (True, 1), (2**70, 1), (1, 2**70)]
+)
 def test_uniform(nodes: Any, cores: Any) -> None:
     with pytest.raises(EscalaError, match=f"whole number|{TOO_LARGE}"):
         Platform.uniform(nodes, cores)

@@ -18,12 +18,19 @@ MEASURED = "computing=410,idle=160,off=8,switching_off=150,switching_on=210,swit
 
 
 def test_without_a_profile_there_is_no_energy_anywhere(tmp_path: Path) -> None:
-    for machine in (read_platform("2x1"), Platform.uniform(2), read_platform("2x1:none"), Platform.from_spec(read_platform("2x1").spec())):
+    for machine in (
+        read_platform("2x1"),
+        Platform.uniform(2),
+        read_platform("2x1:none"),
+        Platform.from_spec(read_platform("2x1").spec()),
+    ):
         result = escala.simulate(LOG, machine)
         for table in (result.totals, result.power, result.allocations):
             assert "joules" not in table.columns
         words = ("_j", "_kwh", "_w")
-        assert [name for name in result.summary() if name.startswith("waste") or (name.endswith(words) and name != "n_jobs")] == []
+        assert [
+            name for name in result.summary() if name.startswith("waste") or (name.endswith(words) and name != "n_jobs")
+        ] == []
     loaded = escala.Result.load(result.save(tmp_path / "run"))
     assert loaded.summary() == result.summary() and "joules" not in loaded.power.columns
     table = escala.compare(LOG, "2x1", ["fcfs", "easy"]).table()
@@ -33,7 +40,14 @@ def test_without_a_profile_there_is_no_energy_anywhere(tmp_path: Path) -> None:
 def test_old_results_that_kept_zeros_for_no_watts_tell_none(tmp_path: Path) -> None:
     folder = escala.simulate(LOG, "2x1:grid5000").save(tmp_path / "run")
     manifest = json.loads((folder / "manifest.json").read_text())
-    old = {"computing_w": 0.0, "idle_w": 0.0, "off_w": 0.0, "switching_off_w": 0.0, "switching_on_w": 0.0, "switch_off_s": 0.0}
+    old = {
+        "computing_w": 0.0,
+        "idle_w": 0.0,
+        "off_w": 0.0,
+        "switching_off_w": 0.0,
+        "switching_on_w": 0.0,
+        "switch_off_s": 0.0,
+    }
     old |= {"switch_on_s": 0.0, "can_switch": False, "source": power.NONE.source}  # type: ignore[dict-item]
     manifest["platform"] |= {"profiles": {"none": old}, "nodes": [{"count": 2, "cores": 1, "power": "none"}]}
     (folder / "manifest.json").write_text(json.dumps(manifest))
@@ -77,14 +91,19 @@ def test_the_hint_names_the_platform_given(tmp_path: Path) -> None:
 
 
 def test_some_nodes_without_watts_tell_no_sum() -> None:
-    machine = Platform.from_spec({"name": "mixed", "nodes": [{"count": 1, "cores": 2, "power": "grid5000"}, {"count": 2, "cores": 2}]})
+    machine = Platform.from_spec(
+        {"name": "mixed", "nodes": [{"count": 1, "cores": 2, "power": "grid5000"}, {"count": 2, "cores": 2}]}
+    )
     assert not machine.has_energy and machine.has_profile
     assert machine.power_line.startswith("power: 2 of 3 nodes have no profile, so no energy")
     assert "energy_j" not in escala.simulate(LOG, machine, shutdown="timeout:0").summary()
 
 
 def test_the_line_names_watts_and_that_they_are_a_nodes() -> None:
-    told = "power: grid5000 (190 W computing, 95 W idle, 9 W off; a node, whatever its 12 cores): a preset, not measured on this machine"
+    told = (
+        "power: grid5000 (190 W computing, 95 W idle, 9 W off; a node, whatever its 12 cores): a preset, not "
+        "measured on this machine"
+    )
     assert read_platform("4x12:grid5000").power_line == read_platform("orion").power_line == told
     assert "2 280 W computing" in read_platform("4x12:grid5000/core").power_line
     assert read_platform("4x12", "computing=410,idle=160").power_line == (
@@ -94,7 +113,12 @@ def test_the_line_names_watts_and_that_they_are_a_nodes() -> None:
 
 def test_measured_watts_from_words_and_files(tmp_path: Path) -> None:
     words, per_core = read_power(MEASURED)
-    assert not per_core and (words.computing_w, words.off_w, words.switch_on_s, words.can_switch) == (410.0, 8.0, 140.0, True)
+    assert not per_core and (words.computing_w, words.off_w, words.switch_on_s, words.can_switch) == (
+        410.0,
+        8.0,
+        140.0,
+        True,
+    )
     keys = {name: value for name, value in words.spec().items() if name != "source"}
     (tmp_path / "blade.yaml").write_text("".join(f"{name}: {str(value).lower()}\n" for name, value in keys.items()))
     machine = read_platform("4x12", tmp_path / "blade.yaml")
@@ -103,7 +127,8 @@ def test_measured_watts_from_words_and_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "word"),
-    [("grid500", "did you mean 'grid5000'"), ("computing=1,off=2", "idle, switching_off"), ("compting=1", "compting"), ("idle=x", "number"),
+    [("grid500", "did you mean 'grid5000'"), ("computing=1,off=2", "idle, switching_off"), ("compting=1", "compting"),
+     ("idle=x", "number"),
      ("idle=1,idle=2", "twice"), ("nowhere/x.yaml", "no such file"), ("idle=-1,computing=2", "number >= 0"),
      ("computing=100,idle=200", "more than computing")],
 )  # fmt: skip
@@ -119,7 +144,9 @@ def test_two_profiles_are_refused() -> None:
 
 
 def test_batsim_export_without_a_profile_tells_no_energy(tmp_path: Path) -> None:
-    bare, powered = (escala.simulate(LOG, spec).export("batsim", tmp_path / spec[4:]) for spec in ("2x1:none", "2x1:grid5000"))
+    bare, powered = (
+        escala.simulate(LOG, spec).export("batsim", tmp_path / spec[4:]) for spec in ("2x1:none", "2x1:grid5000")
+    )
     names = {path.name for path in powered.glob("*.csv")}
     assert names - {path.name for path in bare.glob("*.csv")} == {"consumed_energy.csv"}
     jobs, schedule = pl.read_csv(bare / "jobs.csv"), pl.read_csv(bare / "schedule.csv", null_values="NA")

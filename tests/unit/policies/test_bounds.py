@@ -1,4 +1,5 @@
-"""Bounds of logs: never above what any simulated scheduler reaches, and what is found is carried out by the simulator."""
+"""Bounds of logs: never above what any simulated scheduler reaches, and what is found is carried out by the
+simulator."""
 
 from __future__ import annotations
 
@@ -44,8 +45,8 @@ def random_log(rng: np.random.Generator, most: int = 10, cores: int = 8) -> Work
 @pytest.mark.slow
 @pytest.mark.parametrize("logs", [168, pytest.param(2000, marks=pytest.mark.long)])
 def test_no_simulated_schedule_is_below_the_bound(logs: int) -> None:
-    """Random logs, on one pool and on nodes, every objective and rule on each; and the bounds say something: most schedules cost more
-    than the least that any could, most of these bounds are above that, and many are reached."""
+    """Random logs, on one pool and on nodes, every objective and rule on each; and the bounds say something: most
+    schedules cost more than the least that any could, most of these bounds are above that, and many are reached."""
     rng = np.random.default_rng(11)
     seen: dict[tuple[str, ...], int] = {}
     costly = useful = reached_often = 0
@@ -65,7 +66,11 @@ def test_no_simulated_schedule_is_below_the_bound(logs: int) -> None:
         costly += reached > trivial * (1 + 1e-9)
         useful += proved * unit > trivial * (1 + 1e-9)
         reached_often += reached > trivial * (1 + 1e-9) and proved * unit >= 0.9 * reached
-    assert sum(seen.values()) == logs and len(seen) == len(platforms) * len(OBJECTIVES) * len(RULES) and min(seen.values()) > logs // 130
+    assert (
+        sum(seen.values()) == logs
+        and len(seen) == len(platforms) * len(OBJECTIVES) * len(RULES)
+        and min(seen.values()) > logs // 130
+    )
     assert costly > 0.65 * logs and useful > 0.9 * costly and reached_often > 0.2 * logs
 
 
@@ -77,8 +82,11 @@ def test_found_and_lower_enclose_the_truth(objective: str) -> None:
         result = escala.bound(log, "8x1", objective, limit_s=5.0, policies=RULES)
         assert result.found is not None and result.lower is not None and result.starts_s is not None
         assert result.lower <= result.found + 1e-9
-        assert result.found <= min(result.policies.values()) + 1e-9  # it begins with schedules as good as simple rules make
-        value = escala.simulate(log, pool_of(escala.read_platform("8x1")), Planned((result.starts_s * 1e6).astype(np.int64)))
+        # it begins with schedules as good as simple rules make
+        assert result.found <= min(result.policies.values()) + 1e-9
+        value = escala.simulate(
+            log, pool_of(escala.read_platform("8x1")), Planned((result.starts_s * 1e6).astype(np.int64))
+        )
         assert value.summary()[METRIC[objective]] == pytest.approx(result.found, rel=1e-12)
 
 
@@ -91,10 +99,19 @@ def test_exact_proves_a_small_list() -> None:
 
 def test_a_second_resource_counts() -> None:
     """Two jobs that share the cores but not the memory run one after the other."""
-    jobs = {"submit_s": [0.0, 0.0], "runtime_s": [10.0, 10.0], "cores": [1, 1], "single_node": [True, True], "demand_memory": [6, 6]}
+    jobs = {
+        "submit_s": [0.0, 0.0],
+        "runtime_s": [10.0, 10.0],
+        "cores": [1, 1],
+        "single_node": [True, True],
+        "demand_memory": [6, 6],
+    }
     machine = escala.Platform.uniform(1, 10, resources={"memory": 10})
     assert escala.bound(Workload.from_jobs(jobs), machine, "makespan").lower == 20.0
-    assert escala.bound(cpu_memory_model().workload(1), machine, "slowdown", limit_s=2.0, policies=["sjf-fit"]).found is not None
+    assert (
+        escala.bound(cpu_memory_model().workload(1), machine, "slowdown", limit_s=2.0, policies=["sjf-fit"]).found
+        is not None
+    )
 
 
 @pytest.mark.parametrize("objective", ["slowdown", "makespan", *LONG])
@@ -103,14 +120,20 @@ def test_a_year_in_microseconds_is_bounded(objective: str) -> None:
     rng = np.random.default_rng(6)
     runtime = np.round(rng.uniform(600.0, 86_400.0, 60), 6)
     submit = np.sort(np.round(rng.integers(0, 12, 60) * 30.0 * 86_400 + rng.uniform(0, 3600, 60), 6))
-    log = Workload.from_jobs({"submit_s": submit, "runtime_s": runtime, "walltime_s": runtime * 2, "cores": rng.integers(1, 8, 60)})
+    log = Workload.from_jobs(
+        {"submit_s": submit, "runtime_s": runtime, "walltime_s": runtime * 2, "cores": rng.integers(1, 8, 60)}
+    )
     result = escala.bound(log, "8x1", objective, limit_s=5.0, policies=RULES)
-    assert result.tick_s == 1e-6 and result.relaxations[-1] == "times rounded to 0.0001 s for the proof, so that it holds"
+    assert (
+        result.tick_s == 1e-6 and result.relaxations[-1] == "times rounded to 0.0001 s for the proof, so that it holds"
+    )
     assert result.status in ("interval", "optimal") and result.lower is not None and result.found is not None
     assert result.lower <= result.found <= min(result.policies.values()) + 1e-9
     assert result.lower > {"makespan": 300 * 86_400.0, "wait": 1.0}.get(objective, 1.05)
     assert result.starts_s is not None
-    run = escala.simulate(log, pool_of(escala.read_platform("8x1")), Planned(np.round(result.starts_s * 1e6).astype(np.int64)))
+    run = escala.simulate(
+        log, pool_of(escala.read_platform("8x1")), Planned(np.round(result.starts_s * 1e6).astype(np.int64))
+    )
     assert run.summary()[METRIC[objective]] == pytest.approx(result.found, rel=1e-9)
 
 
@@ -161,7 +184,10 @@ def command(tmp_path: Path, steps: int, *arguments: str) -> list[str]:
 
 def test_the_verb_tells_and_saves(tmp_path: Path) -> None:
     done = subprocess.run(
-        command(tmp_path, 50, "--limit", "3", "--json", "--out", str(tmp_path / "out")), capture_output=True, text=True, timeout=120
+        command(tmp_path, 50, "--limit", "3", "--json", "--out", str(tmp_path / "out")),
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
@@ -174,11 +200,15 @@ def test_the_verb_tells_and_saves(tmp_path: Path) -> None:
 def test_ctrl_c_shows_what_was_proved(tmp_path: Path) -> None:
     pytest.importorskip("highspy")
     process = subprocess.Popen(
-        command(tmp_path, 200, "--exact", "--limit", "100", "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command(tmp_path, 200, "--exact", "--limit", "100", "--json"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         out, used = "", 0.0
-        while used < 6.0 and process.poll() is None:  # read, compiled or loaded, and at work on a list that takes it longer
+        # read, compiled or loaded, and at work on a list that takes it longer
+        while used < 6.0 and process.poll() is None:
             time.sleep(0.1)
             fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
             used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -198,7 +228,10 @@ def test_ctrl_c_while_the_schedule_is_replayed_keeps_what_was_proved(monkeypatch
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
-    log, machine = escala.Workload.from_jobs({"submit_s": [0.0, 1.0], "runtime_s": [5.0, 2.0], "cores": [1, 1]}), "1x1:none"
+    log, machine = (
+        escala.Workload.from_jobs({"submit_s": [0.0, 1.0], "runtime_s": [5.0, 2.0], "cores": [1, 1]}),
+        "1x1:none",
+    )
     whole = escala.bound(log, machine, "slowdown")
     monkeypatch.setattr("escala.bounds.schedule_bound._carried_out", stopped)
     told = escala.bound(log, machine, "slowdown", policies=())
@@ -212,15 +245,17 @@ def test_look_ahead_by_name_minds_the_objective_and_its_schedule_counts() -> Non
     """The best schedule found is none that a policy of the list beats, however little time the search has."""
     log = bernoulli_model(load=1.9, steps=50, demand="clip10").workload(7_000_003)
     bounds = escala.bound(log, "10x1:none", "slowdown", policies=["sjf-fit", "rollout:16"], limit_s=0.05)
-    direct = escala.simulate(log, "10x1:none", escala.policies.Rollout(16, objective="slowdown"), record=False).summary()["mean_slowdown"]
+    direct = escala.simulate(
+        log, "10x1:none", escala.policies.Rollout(16, objective="slowdown"), record=False
+    ).summary()["mean_slowdown"]
     assert bounds.policies["rollout:16"] == pytest.approx(direct, rel=1e-12)
     assert bounds.found is not None and bounds.found <= min(bounds.policies.values()) + 1e-9
 
 
 @pytest.mark.parametrize(("platform", "single"), [("3x2:grid5000", False), ("2x3:none", True)])
 def test_what_is_found_can_be_carried_out(platform: str, single: bool) -> None:
-    """Nodes that boot, or jobs that must lie on one node: the pool's best schedule may not be possible, so what is told as found is a
-    schedule of the platform, no worse than any policy's there, and `optimal` is said of nothing else."""
+    """Nodes that boot, or jobs that must lie on one node: the pool's best schedule may not be possible, so what is told
+    as found is a schedule of the platform, no worse than any policy's there, and `optimal` is said of nothing else."""
     rules = [rule for rule in RULES if rule != "conservative"]  # which plans cores of any nodes only
     machine, rng, by = escala.read_platform(platform), np.random.default_rng(8), set()
     for k in range(8):
@@ -244,6 +279,11 @@ def test_what_is_found_can_be_carried_out(platform: str, single: bool) -> None:
 def test_a_job_that_waits_for_its_node_to_boot_is_no_optimum_of_the_pool() -> None:
     one = Workload.from_jobs({"submit_s": [0.0], "runtime_s": [10.0], "cores": [1]})
     off = escala.bound(one, "1x1:grid5000", "wait", start_off=True)
-    assert (off.status, off.lower, off.found, off.found_by) == ("interval", 0.0, off.policies["easy"], "easy") and off.found > 0.0
+    assert (off.status, off.lower, off.found, off.found_by) == (
+        "interval",
+        0.0,
+        off.policies["easy"],
+        "easy",
+    ) and off.found > 0.0
     on = escala.bound(one, "1x1:grid5000", "wait")
     assert (on.status, on.lower, on.found, on.found_by, on.gap) == ("optimal", 0.0, 0.0, "search", 0.0)

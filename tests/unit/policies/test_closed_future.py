@@ -1,4 +1,5 @@
-"""A policy sees what a scheduler may know, in copies; what it orders is checked; what never ends is told; results are those of the log."""
+"""A policy sees what a scheduler may know, in copies; what it orders is checked; what never ends is told; results are
+those of the log."""
 
 from __future__ import annotations
 
@@ -88,7 +89,9 @@ def test_odd_arguments_are_refused_with_the_reason() -> None:
 
     table = future.play("timers and a log of commands", odd).decisions
     assert [done for done, _ in told] == [False] * 5
-    assert [why for _, why in told] == ["that is no whole number, so no job and no node"] * 4 + ["there is no such job or node"]
+    assert [why for _, why in told] == ["that is no whole number, so no job and no node"] * 4 + [
+        "there is no such job or node"
+    ]
     assert table is not None and table["refusal"].to_list()[:5] == [why for _, why in told]
 
 
@@ -120,7 +123,11 @@ def test_insiders_decide_in_simulate_alone() -> None:
 
     inner = SlotPolicy("sjf")
     with pytest.raises(EscalaError, match="give it to simulate itself"):
-        escala.simulate(Workload.from_jobs({"submit_s": [0.0], "runtime_s": [5.0], "cores": [2]}), "1x4", lambda v, a: inner.decide(v, a))
+        escala.simulate(
+            Workload.from_jobs({"submit_s": [0.0], "runtime_s": [5.0], "cores": [2]}),
+            "1x4",
+            lambda v, a: inner.decide(v, a),
+        )
 
 
 @pytest.mark.parametrize("period", [float("nan"), float("inf"), -1.0, 1e-9, "10", True, 1e300])

@@ -20,13 +20,22 @@ from escala.studies.lab.days import days_of, simulated
 RULES = ("timeout:0", "timeout:300", "hold:0.25")
 
 
-def played(days: list[escala.Workload], machine: Any, pairs: dict[str, tuple[str, str]]) -> tuple[pl.DataFrame, dict[Any, Any]]:
+def played(
+    days: list[escala.Workload], machine: Any, pairs: dict[str, tuple[str, str]]
+) -> tuple[pl.DataFrame, dict[Any, Any]]:
     """Every day under every pair of scheduler and shutdown policy, once: rows, and starts."""
     rows, starts = [], {}
     for name, (scheduler, shutdown) in pairs.items():
         for k, day in enumerate(days):
             result = escala.simulate(day, machine, scheduler=scheduler, shutdown=shutdown, start_off=True)
-            rows.append({"policy": name, "run": 0, "episode": k, **{m: float(result.summary()[m]) for m in ("waste_j", "mean_wait_s")}})
+            rows.append(
+                {
+                    "policy": name,
+                    "run": 0,
+                    "episode": k,
+                    **{m: float(result.summary()[m]) for m in ("waste_j", "mean_wait_s")},
+                }
+            )
             starts[name, 0, k] = result.jobs["start_s"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     return pl.DataFrame(rows), starts
 
@@ -40,20 +49,29 @@ def orion() -> tuple[list[escala.Workload], Any, pl.DataFrame, dict[Any, Any]]:
 
 def _two(days: Any, machine: Any, rows: Any, starts: Any) -> tuple[Any, Any, Any, Any]:
     """The first two days alone."""
-    return days[:2], machine, rows.filter(pl.col("episode") < 2), {key: one for key, one in starts.items() if key[2] < 2}
+    return (
+        days[:2],
+        machine,
+        rows.filter(pl.col("episode") < 2),
+        {key: one for key, one in starts.items() if key[2] < 2},
+    )
 
 
 def test_two_equal_days_by_hand() -> None:
     """Two jobs hours apart on one node: idling between them is lost, and switching off is the best of the two."""
     submit, n = [100.0, 20000.0, 86500.0, 106400.0], 4
-    log = escala.Workload.from_jobs({"submit_s": submit, "runtime_s": [600.0] * n, "walltime_s": [900.0] * n, "cores": [12] * n})
+    log = escala.Workload.from_jobs(
+        {"submit_s": submit, "runtime_s": [600.0] * n, "walltime_s": [900.0] * n, "cores": [12] * n}
+    )
     days = log.split_days()
     machine = escala.read_platform("2x12:grid5000")
     rows, starts = played(days, machine, {"idle": ("saf", "never"), "off": ("saf", "timeout:0")})
     told = of_days(days, machine, rows, starts, "waste")
     assert told["reference"] == "idle" and told["bounded"] == [day.name for day in days] and not told["cut"]
     off = told["policies"]["off"]
-    assert 0.0 < off["proved"] <= 1.0 + 1e-9 and off["proved_low"] == pytest.approx(off["proved_high"]), "both days are alike"
+    assert 0.0 < off["proved"] <= 1.0 + 1e-9 and off["proved_low"] == pytest.approx(off["proved_high"]), (
+        "both days are alike"
+    )
     assert off["found"] == 1.0 and off["bound"] <= off["mean"] + 1e-3
     assert told["policies"]["idle"]["proved"] == 0.0
 
@@ -82,7 +100,9 @@ def test_more_waiting_leaves_more_to_save_and_late_jobs_are_counted(orion: Any) 
     for rule in RULES:
         assert longer[rule]["bound"] <= own[rule]["bound"] * (1 + 1e-6) + 1e-3
         assert own[rule]["late"] >= longer[rule]["late"]
-    assert own["timeout:0"]["late"] == 0.0 < own["hold:0.25"]["late"], "no job is later than under the first policy itself"
+    assert own["timeout:0"]["late"] == 0.0 < own["hold:0.25"]["late"], (
+        "no job is later than under the first policy itself"
+    )
 
 
 def test_no_time_bounds_nothing_and_an_interrupt_keeps_whole_days(orion: Any, monkeypatch: pytest.MonkeyPatch) -> None:

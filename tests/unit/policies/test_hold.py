@@ -1,4 +1,5 @@
-"""The shutdown policies hold, with its options, and arrivals-known: what they are equal to, and where their names work."""
+"""The shutdown policies hold, with its options, and arrivals-known: what they are equal to, and where their names
+work."""
 
 from __future__ import annotations
 
@@ -130,8 +131,11 @@ def test_a_scheduler_in_python_is_held_as_the_kernels_are(name: str) -> None:
 
 
 def test_random_off_reservations_follow_their_seed_and_end() -> None:
-    """One draw a minute of 0 .. all nodes; a job that needs the whole platform starts in a minute in which none is kept off."""
-    log = escala.Workload.from_jobs({"submit_s": [30, 90], "runtime_s": [600, 600], "walltime_s": [900, 900], "cores": [4, 1]})
+    """One draw a minute of 0 .. all nodes; a job that needs the whole platform starts in a minute in which none is kept
+    off."""
+    log = escala.Workload.from_jobs(
+        {"submit_s": [30, 90], "runtime_s": [600, 600], "walltime_s": [900, 900], "cores": [4, 1]}
+    )
     kept: dict[int, list[tuple[float, float]]] = {}
     for seed in (0, 0, 1):
         result = escala.simulate(log, "4x1:taurus", "easy", "random", seed=seed, decisions=True, start_off=True)
@@ -146,13 +150,22 @@ def test_random_off_reservations_follow_their_seed_and_end() -> None:
 
 
 def test_codes_of_shutdown_policies_differ() -> None:
-    kinds = [codes.NEVER, codes.TIMEOUT, codes.PROPORTIONAL, codes.OFF_RESERVATION, codes.HOLD, codes.POWER_EXTERNAL, codes.ORACLE]
+    kinds = [
+        codes.NEVER,
+        codes.TIMEOUT,
+        codes.PROPORTIONAL,
+        codes.OFF_RESERVATION,
+        codes.HOLD,
+        codes.POWER_EXTERNAL,
+        codes.ORACLE,
+    ]
     assert len({*kinds, codes.ARRIVALS}) == len(kinds) + 1
 
 
 @pytest.mark.parametrize(("walltime_s", "woken"), [(4000.0, 0), (3800.0, 1)])
 def test_oracle_holds_a_job_for_cores_that_are_free_by_its_last_moment(walltime_s: float, woken: int) -> None:
-    """A has node 0 to 3000. B comes at 1000 and may wait for half of its request: to 3000, when A has just ended, or to 2900: too soon."""
+    """A has node 0 to 3000. B comes at 1000 and may wait for half of its request: to 3000, when A has just ended, or to
+    2900: too soon."""
     log = escala.Workload.from_jobs(
         {"submit_s": [0.0, 1000.0], "runtime_s": [3000.0, 500.0], "walltime_s": [6000.0, walltime_s], "cores": [1, 1]}
     )

@@ -30,7 +30,8 @@ def test_the_number_of_threads_changes_nothing(log: escala.Workload) -> None:
 
 
 def test_named_pairs_run_side_by_side_and_objects_one_after_the_other() -> None:
-    """Two named pairs wait for each other, which no single thread could do; pairs with an object run in the caller's thread."""
+    """Two named pairs wait for each other, which no single thread could do; pairs with an object run in the caller's
+    thread."""
     both, places = threading.Barrier(2, timeout=60), {}
 
     def run(pair: pairs.Named) -> str:
@@ -109,6 +110,15 @@ def test_what_cannot_be_copied_is_refused_before_the_first_run(log: escala.Workl
         def decide(self, view: escala.View, act: escala.Commands) -> None:
             raise AssertionError("it runs")
 
-    with pytest.raises(EscalaError, match=r"^policy 'Locked' cannot be copied, .*lock.*: give it a method __deepcopy__") as told:
-        escala.compare(log, "4x8", ["fcfs", Locked()], ["never"], jobs=1, progress=lambda name, _: pytest.fail(name) if name else None)
+    with pytest.raises(
+        EscalaError, match=r"^policy 'Locked' cannot be copied, .*lock.*: give it a method __deepcopy__"
+    ) as told:
+        escala.compare(
+            log,
+            "4x8",
+            ["fcfs", Locked()],
+            ["never"],
+            jobs=1,
+            progress=lambda name, _: pytest.fail(name) if name else None,
+        )
     assert "\n" not in str(told.value)

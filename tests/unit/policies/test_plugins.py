@@ -83,7 +83,10 @@ def test_they_run_by_name_like_any_other(package: Path, log: escala.Workload) ->
     assert off.summary()["transitions"] > 0
     planned = escala.simulate(log, "16x1", "easy", estimate="plugin:half")
     assert planned.manifest["options"]["estimate"] == "plugin:half"
-    assert list(escala.compare(log, "16x1", ["fcfs", "plugin:narrow"]).results) == ["fcfs + never", "plugin:narrow + never"]
+    assert list(escala.compare(log, "16x1", ["fcfs", "plugin:narrow"]).results) == [
+        "fcfs + never",
+        "plugin:narrow + never",
+    ]
 
 
 def test_a_run_is_run_again_with_the_same_version_only(package: Path, log: escala.Workload) -> None:
@@ -114,7 +117,9 @@ def test_without_any_the_groups_are_named(log: escala.Workload) -> None:
         escala.simulate(log, "16x1", "plugin:narrow")
 
 
-def test_by_the_command(package: Path, log: escala.Workload, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_by_the_command(
+    package: Path, log: escala.Workload, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_swf(log, tmp_path / "log.swf")
     assert run(["simulate", str(tmp_path / "log.swf"), "--platform", "16x1", "--scheduler", "plugin:narrow"]) == 0
     assert "plugin:narrow + never" in capsys.readouterr().out

@@ -18,7 +18,8 @@ JOBS = escala.Workload.from_jobs({"submit_s": [0.0, 0.0, 1.0], "runtime_s": [5.0
 
 
 @pytest.mark.parametrize(
-    ("span", "seconds"), [("73h", 262_800), ("30m", 1800), ("2d", 172_800), ("90", 90), ("90s", 90), ("1.5h", 5400), ("0", 0)]
+    ("span", "seconds"),
+    [("73h", 262_800), ("30m", 1800), ("2d", 172_800), ("90", 90), ("90s", 90), ("1.5h", 5400), ("0", 0)],
 )
 def test_a_span_has_a_unit(span: str, seconds: float) -> None:
     assert scheduler(f"easy:queue=sjf:guard={span}").guard_s == seconds

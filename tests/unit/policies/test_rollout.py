@@ -1,4 +1,5 @@
-"""The look-ahead scheduler: its futures are replayed exactly, it improves its base, and it knows nothing that a scheduler may not."""
+"""The look-ahead scheduler: its futures are replayed exactly, it improves its base, and it knows nothing that a
+scheduler may not."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def slowdown(workload: Workload, scheduler: object) -> float:
 
 
 class ChosenFirst:
-    """At time 0 start this row, or nothing until `until_s`; then one of the kernel's orders by hand: greedy, shortest first."""
+    """At time 0 start this row, or nothing until `until_s`; then one of the kernel's orders by hand: greedy, shortest
+    first."""
 
     def __init__(self, row: int, until_s: float) -> None:
         self.row, self.until_s = row, until_s
@@ -60,7 +62,9 @@ def test_a_future_is_what_the_simulation_does(seed: int) -> None:
     choices = [*range(waiting), WAIT]
     cost = Base("sjf-fit", 10).cost(f, np.array(choices))
     for choice, value in zip(choices, cost[:, 0], strict=True):
-        start = escala.simulate(workload, PLATFORM, ChosenFirst(choice, float(submit[waiting]))).jobs["start_s"].to_numpy()
+        start = (
+            escala.simulate(workload, PLATFORM, ChosenFirst(choice, float(submit[waiting]))).jobs["start_s"].to_numpy()
+        )
         assert value == pytest.approx((weight[0] * start).sum() * SECOND, rel=1e-12)
 
 
@@ -70,15 +74,23 @@ def test_running_jobs_hold_their_cores(base: str) -> None:
     drawn[0, :4] = [[5 * SECOND] * 2, [5 * SECOND] * 2, [6, 3], [0, 0]]
     running = np.array([[6], [50 * SECOND]])
     f = Futures(
-        running, np.array([[20 * SECOND]]), drawn, np.ones((1, 2)), np.array([20 * SECOND]), np.zeros(1, np.int64), np.array([[0, 1]])
+        running,
+        np.array([[20 * SECOND]]),
+        drawn,
+        np.ones((1, 2)),
+        np.array([20 * SECOND]),
+        np.zeros(1, np.int64),
+        np.array([[0, 1]]),
     )
     cost = Base(base, 10).cost(f, np.array([1, WAIT]))
-    assert cost[:, 0].tolist() == [20.0 * SECOND, 40.0 * SECOND]  # job 1 now, job 0 when the running job ends; or both then
+    # job 1 now, job 0 when the running job ends; or both then
+    assert cost[:, 0].tolist() == [20.0 * SECOND, 40.0 * SECOND]
 
 
 @pytest.mark.parametrize("base", [*BASES, "easy-saf", "saf", "hold-back", "hold-back:1"])
 def test_choices_together_cost_what_each_costs_alone(base: str) -> None:
-    """Of choices that come to the same, one is replayed for all; alone each is replayed. Random queues of up to 30 jobs, some held back."""
+    """Of choices that come to the same, one is replayed for all; alone each is replayed. Random queues of up to 30
+    jobs, some held back."""
     rng = np.random.default_rng(40)
     tables, alike, held = Base(base, 8), 0, base.startswith("hold")
     for _ in range(60):
@@ -141,7 +153,9 @@ class Whole:
 
 
 @pytest.mark.parametrize(("optimism", "expected"), [(1.0, [[1, 1]]), (0.0, [[1, 4]]), (0.5, [[1, 2.5]])])
-def test_optimism_mixes_the_best_in_each_future_with_the_best_in_the_mean(optimism: float, expected: list[list[float]]) -> None:
+def test_optimism_mixes_the_best_in_each_future_with_the_best_in_the_mean(
+    optimism: float, expected: list[list[float]]
+) -> None:
     policy = Rollout(2, ("sjf-fit", "fcfs"), optimism=optimism)
     policy._bases = [Said([[1.0, 4.0]]), Said([[6.0, 1.0]])]  # type: ignore[list-item]
     assert policy._cost([Whole(), Whole()], np.array([0]), slice(0, 2)).tolist() == expected  # type: ignore[list-item]
@@ -149,8 +163,8 @@ def test_optimism_mixes_the_best_in_each_future_with_the_best_in_the_mean(optimi
 
 @pytest.mark.parametrize("base", ["hold-back", "hold-back:0"])
 def test_what_is_long_is_told_by_jobs_to_come_too(base: str) -> None:
-    """The first job is the only one seen, so none is longer than the mean of those seen; but short jobs, most of them wide, are sure to
-    come. It is held back for them."""
+    """The first job is the only one seen, so none is longer than the mean of those seen; but short jobs, most of them
+    wide, are sure to come. It is held back for them."""
     jobs = {"submit_s": [0, 1, 2, 3, 4], "runtime_s": [15, 1, 1, 1, 1], "cores": [5, 5, 10, 10, 10]}
     workload = Workload.from_jobs(jobs)
     policy = Rollout(4, base, arrivals=[workload], objective="slowdown", every_s=1.0)
@@ -158,8 +172,8 @@ def test_what_is_long_is_told_by_jobs_to_come_too(base: str) -> None:
 
 
 def test_hold_back_goes_by_the_latest_arrival_of_all_futures() -> None:
-    """One long job waits, and two futures bring a short job at 3 s and at 9 s. hold-back holds the long job until 3 s in the first,
-    hold-back:0 until 9 s, hold-back:2 until two mean walltimes (of 2 s) before that."""
+    """One long job waits, and two futures bring a short job at 3 s and at 9 s. hold-back holds the long job until 3 s
+    in the first, hold-back:0 until 9 s, hold-back:2 until two mean walltimes (of 2 s) before that."""
     running, left = np.zeros((2, 0), np.int64), np.zeros((2, 0), np.int64)
     s = int(SECOND)
     drawn = np.zeros((2, 5, 2), np.int64)
@@ -195,7 +209,9 @@ def test_the_same_seed_gives_the_same_schedule_and_another_run_begins_anew() -> 
 def test_it_does_not_know_how_long_jobs_run() -> None:
     jobs = {"submit_s": [0.0, 0.0, 0.0], "walltime_s": [100.0, 100.0, 90.0], "cores": [10, 10, 10]}
     starts = [
-        escala.simulate(Workload.from_jobs({**jobs, "runtime_s": runtime}), PLATFORM, Rollout(16)).jobs["start_s"].arg_min()
+        escala.simulate(Workload.from_jobs({**jobs, "runtime_s": runtime}), PLATFORM, Rollout(16))
+        .jobs["start_s"]
+        .arg_min()
         for runtime in ([1.0, 100.0, 90.0], [100.0, 1.0, 90.0])
     ]
     assert starts == [2, 2]

@@ -1,4 +1,5 @@
-"""Options of `rollout` behind its name: the same as given to the class, wherever a scheduler is named; nonsense is one line."""
+"""Options of `rollout` behind its name: the same as given to the class, wherever a scheduler is named; nonsense is one
+line."""
 
 from __future__ import annotations
 
@@ -35,7 +36,15 @@ NAMES: dict[str, dict[str, Any]] = {
         "every_s": 60.0,
     },
 }
-DEFAULTS = {"futures": 32, "objective": "bounded-slowdown", "base": BASES, "horizon": 40, "depth": 100, "choices": 10, "optimism": 0.0}
+DEFAULTS = {
+    "futures": 32,
+    "objective": "bounded-slowdown",
+    "base": BASES,
+    "horizon": 40,
+    "depth": 100,
+    "choices": 10,
+    "optimism": 0.0,
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -65,7 +74,11 @@ def test_a_run_by_name_is_the_run_of_the_object() -> None:
 def test_a_bound_gives_its_objective_to_names_that_say_none() -> None:
     names = ["rollout:8", "rollout:8:base=sjf-fit", "rollout:8:objective=wait"]
     told = escala.bound(LOG, PLATFORM, "slowdown", policies=names, limit_s=0.05).policies
-    given: list[dict[str, Any]] = [{"objective": "slowdown"}, {"objective": "slowdown", "base": "sjf-fit"}, {"objective": "wait"}]
+    given: list[dict[str, Any]] = [
+        {"objective": "slowdown"},
+        {"objective": "slowdown", "base": "sjf-fit"},
+        {"objective": "wait"},
+    ]
     assert list(told) == names
     for name, options in zip(names, given, strict=True):
         expected = escala.simulate(LOG, PLATFORM, Rollout(8, **options)).summary()["mean_slowdown"]
@@ -92,7 +105,10 @@ def test_a_bound_gives_its_objective_to_names_that_say_none() -> None:
         ("rollout:base=sjf-fit++easy", "base is 'sjf-fit++easy': join names of bases by +"),
         ("rollout:base=easy+easy", "base is 'easy+easy': name each base once"),
         ("rollout:base=packer", "base is 'packer': base 'packer' is none of its bases: hold-back, and strict"),
-        ("rollout:base=hold-back:x+easy", "base is 'hold-back:x+easy': base 'hold-back:x': 'x' is no number of mean walltimes: use"),
+        (
+            "rollout:base=hold-back:x+easy",
+            "base is 'hold-back:x+easy': base 'hold-back:x': 'x' is no number of mean walltimes: use",
+        ),
         ("rollout:horizon=1.5", "horizon is '1.5': give a whole number from 1 to 100000"),
         ("rollout:depth=0", "depth is '0': give a whole number from 1 to 100000"),
         ("rollout:choices=-1", "choices is '-1': give a whole number from 1 to 100000"),

@@ -1,4 +1,5 @@
-"""Running policies from outside: what they see, what they order, how they are named, and what becomes of those that never end."""
+"""Running policies from outside: what they see, what they order, how they are named, and what becomes of those that
+never end."""
 
 from __future__ import annotations
 
@@ -72,7 +73,9 @@ def test_waiting_long_on_purpose_is_no_fault() -> None:
                 act.start(job)
         act.call_at(view.now_s + 2.0)
 
-    jobs = escala.simulate(Workload.from_jobs({"submit_s": [0.0, 0.0], "runtime_s": [9.0, 9.0], "cores": [4, 4]}), "4x1", late).jobs
+    jobs = escala.simulate(
+        Workload.from_jobs({"submit_s": [0.0, 0.0], "runtime_s": [9.0, 9.0], "cores": [4, 4]}), "4x1", late
+    ).jobs
     assert jobs["start_s"].to_list() == [0.0, 30_000.0]
 
 
@@ -209,7 +212,8 @@ def test_times_to_be_called_at() -> None:
     def ask(view: escala.View, act: escala.Commands) -> None:
         if not asked:
             asked.append((act.call_at(view.now_s), act.refusal))
-            asked.extend((act.call_at(view.now_s + 1.0 + k), act.refusal) for k in range(500))  # more than there is room for at first
+            # more than there is room for at first
+            asked.extend((act.call_at(view.now_s + 1.0 + k), act.refusal) for k in range(500))
             with pytest.raises(EscalaError, match="call_at"):
                 act.call_at(float("nan"))
         greedy(view, act)
@@ -222,12 +226,20 @@ def test_times_to_be_called_at() -> None:
 def test_a_saved_run_is_run_again_from_its_manifest(tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
     log.write_text("site,at,took,size\na,0,5,1\nb,0,9,2\na,1,0,1\na,2,7,2\n")
-    read = {"columns": {"submit_s": "at", "runtime_s": "took", "cores": "size"}, "select": {"site": "a"}, "name": "mine"}
-    first = escala.simulate(escala.read_workload(log, **read), "2x1:grid5000", "easy-sjf", "timeout:3", start_off=True, until_s=40.0)
+    read = {
+        "columns": {"submit_s": "at", "runtime_s": "took", "cores": "size"},
+        "select": {"site": "a"},
+        "name": "mine",
+    }
+    first = escala.simulate(
+        escala.read_workload(log, **read), "2x1:grid5000", "easy-sjf", "timeout:3", start_off=True, until_s=40.0
+    )
     again = escala.rerun(first.save(tmp_path / "run"), log)
     assert again.jobs.equals(first.jobs) and again.totals.equals(first.totals)
     drop = {"elapsed_s"}
-    assert {k: v for k, v in again.manifest.items() if k not in drop} == {k: v for k, v in first.manifest.items() if k not in drop}
+    assert {k: v for k, v in again.manifest.items() if k not in drop} == {
+        k: v for k, v in first.manifest.items() if k not in drop
+    }
     log.write_text(log.read_text().replace("a,2,7,2", "a,2,8,2"))
     with pytest.raises(EscalaError, match="sha256"):
         escala.rerun(first)
@@ -247,7 +259,13 @@ def test_a_run_of_jobs_made_in_memory_needs_them_again() -> None:
 
 @pytest.mark.parametrize(
     ("column", "scheduler"),
-    [("user", "easy+"), ("estimate_s", "easy:estimate=estimate_s"), ("single_node", "easy"), ("load", "easy"), ("demand_gpu", "easy")],
+    [
+        ("user", "easy+"),
+        ("estimate_s", "easy:estimate=estimate_s"),
+        ("single_node", "easy"),
+        ("load", "easy"),
+        ("demand_gpu", "easy"),
+    ],
 )
 def test_a_run_is_not_run_again_on_a_log_that_differs_where_it_looked(column: str, scheduler: str) -> None:
     jobs: dict[str, Any] = {
@@ -268,7 +286,8 @@ def test_a_run_is_not_run_again_on_a_log_that_differs_where_it_looked(column: st
     assert escala.rerun(run, log).jobs.equals(run.jobs)
     with pytest.raises(EscalaError, match=f"its column '{column}' is not that of that run"):
         escala.rerun(run, Workload.from_jobs({**jobs, column: jobs[column][::-1]}))
-    assert ("user" in run.manifest.get("columns", {})) == (scheduler == "easy+")  # what the run did not look at may differ
+    # what the run did not look at may differ
+    assert ("user" in run.manifest.get("columns", {})) == (scheduler == "easy+")
 
 
 def test_a_shutdown_policy_as_scheduler_is_told() -> None:
@@ -287,7 +306,9 @@ class Half:
 @pytest.mark.parametrize("how", ["scheduler", "shutdown"])
 def test_the_work_that_waits_is_that_of_the_queue(estimate: Any, how: str) -> None:
     log = escala.workload.generate.lublin(cores=32, jobs=120, seed=3)
-    log = Workload.from_jobs(log.jobs.with_columns(walltime_s=log.jobs["walltime_s"] + 0.125, user=log.jobs["job_id"].str.slice(-1)))
+    log = Workload.from_jobs(
+        log.jobs.with_columns(walltime_s=log.jobs["walltime_s"] + 0.125, user=log.jobs["job_id"].str.slice(-1))
+    )
     seen = set[float]()
 
     class Looking:
@@ -312,8 +333,16 @@ def test_the_work_that_waits_is_known_beside_a_machine() -> None:
     def look(view: escala.View, act: escala.Commands) -> None:
         seen.append((view.waiting_work, view.n_nodes))
 
-    jobs = {"job_id": ["1", "2", "3"], "submit_s": [0.0] * 3, "walltime_s": [60.0, 90.5, 7.0], "cores": [1, 2, 1], "state": ["queued"] * 3}
+    jobs = {
+        "job_id": ["1", "2", "3"],
+        "submit_s": [0.0] * 3,
+        "walltime_s": [60.0, 90.5, 7.0],
+        "cores": [1, 2, 1],
+        "state": ["queued"] * 3,
+    }
     desk = escala.live.Desk("4x1", look)
     desk.decide(escala.live.Snapshot.of(1.0, jobs, {"power": ["on"] * 4}))
-    desk.decide(escala.live.Snapshot.of(2.0, {name: values[1:] for name, values in jobs.items()}, {"power": ["on"] * 4}))
+    desk.decide(
+        escala.live.Snapshot.of(2.0, {name: values[1:] for name, values in jobs.items()}, {"power": ["on"] * 4})
+    )
     assert seen == [(248.0, 4), (188.0, 4)]

@@ -40,7 +40,11 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     assert read_score(written(tmp_path, text)) == Linear((("log_wait", -1.0), ("column", 2.5)), "cores", 30.0)
     found = read_score(written(tmp_path, 'form = "multifactor"\n[weights]\nage = 1000\n[shares]\nb = 2\n'))
     assert found == Multifactor((("age", 1000.0),), shares=(("b", 2.0),))
-    assert isinstance(found, Multifactor) and (found.max_age_s, found.half_life_s, found.every_s) == (604800, 604800, 300)
+    assert isinstance(found, Multifactor) and (found.max_age_s, found.half_life_s, found.every_s) == (
+        604800,
+        604800,
+        300,
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,11 +69,20 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ('form = "linear"\n' + W + "column = 1\n", "a column needs both"),
         ('form = "linear"\ncolumn = "cores"\n' + W + "log_wait = 1\n", "a column needs both"),
         ('form = "linear"\ncolumn = 3\n' + W + "log_wait = 1\n", "column = 3: a text is needed"),
-        ('form = "linear"\ncolumn = "core"\n' + W + "column = 1\n", "column 'core' is no column of numbers: did you mean cores?"),
+        (
+            'form = "linear"\ncolumn = "core"\n' + W + "column = 1\n",
+            "column 'core' is no column of numbers: did you mean cores?",
+        ),
         ('form = "linear"\ncolumn = "user"\n' + W + "column = 1\n", "column 'user' is no column of numbers"),
-        ('form = "linear"\ncolumn = "runtime_s"\n' + W + "column = 1\n", "column 'runtime_s' is known only when a job has ended"),
+        (
+            'form = "linear"\ncolumn = "runtime_s"\n' + W + "column = 1\n",
+            "column 'runtime_s' is known only when a job has ended",
+        ),
         ("form = linear\n", "not valid TOML"),
-        ('form = "multifactor"\nsize = "tiny"\n' + W + "age = 1\n", "size 'tiny' is not known: use one of large, small, per-time"),
+        (
+            'form = "multifactor"\nsize = "tiny"\n' + W + "age = 1\n",
+            "size 'tiny' is not known: use one of large, small, per-time",
+        ),
         ('form = "multifactor"\nmax_age_s = 0\n' + W + "age = 1\n", "max_age_s = 0: more than 0 s"),
         ('form = "multifactor"\nevery_s = 0\n' + W + "fair_share = 1\n", "fair shares change all the time"),
         ('form = "multifactor"\n' + W + "queue = 1\n", "a weight of queue needs [queues]"),
@@ -130,14 +143,23 @@ def test_an_object_runs_as_a_file_does(tmp_path: Path) -> None:
 
 def test_a_tuned_policy_finds_its_score_beside_it(tmp_path: Path) -> None:
     written(tmp_path, 'form = "linear"\n[weights]\nlog_wait = 1\n')
-    (tmp_path / "policy.toml").write_text('format = 1\nformula = "easy:queue=score:score.toml:backfill=sjf"\nguard = "24h"\n')
+    (tmp_path / "policy.toml").write_text(
+        'format = 1\nformula = "easy:queue=score:score.toml:backfill=sjf"\nguard = "24h"\n'
+    )
     named = escala.simulate(JOBS, "2x1", f"easy:queue=score:{tmp_path / 'score.toml'}:backfill=sjf:guard=24h").jobs
     assert escala.simulate(JOBS, "2x1", f"policy:{tmp_path}").jobs.equals(named)
 
 
 def test_what_never_changes_of_a_linear_score() -> None:
     score = Linear(
-        (("log_estimate", 2.0), ("log_cores", 3.0), ("log_estimate_x_log_cores", 5.0), ("log_request", 7.0), ("column", 11.0)), "cores"
+        (
+            ("log_estimate", 2.0),
+            ("log_cores", 3.0),
+            ("log_estimate_x_log_cores", 5.0),
+            ("log_request", 7.0),
+            ("column", 11.0),
+        ),
+        "cores",
     )
     terms = score.terms(JOBS, Options(estimate="runtime"))
     length, request, cores = (np.array(COLUMNS[name], float) for name in ("runtime_s", "walltime_s", "cores"))
@@ -146,7 +168,12 @@ def test_what_never_changes_of_a_linear_score() -> None:
 
 
 def test_what_never_changes_of_a_priority() -> None:
-    score = Multifactor((("job_size", 100.0), ("queue", 10.0)), queues=(("debug", 4.0), ("batch", 1.0)), nice="cores", shares=(("b", 2.0),))
+    score = Multifactor(
+        (("job_size", 100.0), ("queue", 10.0)),
+        queues=(("debug", 4.0), ("batch", 1.0)),
+        nice="cores",
+        shares=(("b", 2.0),),
+    )
     terms = score.terms(JOBS, Options())
     assert terms.fixed(4) == pytest.approx([1 - 25 - 2.5, 2 - 50 - 10, 1 - 25 - 2.5, 1 - 25])
     assert terms.shares is not None and terms.shares.tolist() == [1.0, 2.0]

@@ -15,7 +15,9 @@ from escala.policies.futures import Lists, Memory
 from escala.policies.scores import FIXED, PACKING, by_size
 from escala.policies.shutdown import Inertial
 
-BY_HAND = {  # submitted after 100 s, requests 400 s on 4 cores: log10(100) = 2, log10(400) = 2.602059991328, sqrt(400) = 20, sqrt(4) = 2
+# submitted after 100 s, requests 400 s on 4 cores: log10(100) = 2, log10(400) = 2.602059991328, sqrt(400) = 20, sqrt(4)
+# = 2
+BY_HAND = {
     "sjf": 400e6,
     "ljf": -400e6,
     "saf": 1600e6,
@@ -67,7 +69,12 @@ def test_inertial_halves_what_is_off_under_a_growing_backlog_and_doubles_it_else
 def test_with_run_times_as_estimates_the_limit_still_ends_a_job() -> None:
     """A runs 100 s and is ended after 50 s, which is less than B's 60 s: A is the shorter one."""
     log = escala.Workload.from_jobs(
-        {"submit_s": [0.0, 1.0, 1.0], "runtime_s": [10.0, 60.0, 100.0], "walltime_s": [10.0, 80.0, 50.0], "cores": [1, 1, 1]}
+        {
+            "submit_s": [0.0, 1.0, 1.0],
+            "runtime_s": [10.0, 60.0, 100.0],
+            "walltime_s": [10.0, 80.0, 50.0],
+            "cores": [1, 1, 1],
+        }
     )
     assert escala.simulate(log, "1x1", "sjf", estimate="runtime").jobs["start_s"].to_list() == [0.0, 60.0, 10.0]
 
@@ -80,4 +87,7 @@ def test_oracle_holds_for_half_of_the_request_by_default() -> None:
 def test_jobs_of_this_instant_are_not_to_come() -> None:
     log = escala.Workload.from_jobs({"submit_s": [0.0, 10.0, 20.0], "runtime_s": [1.0, 2.0, 3.0], "cores": [1, 1, 1]})
     coming = Lists([log]).draw(Memory(), 10_000_000, 2, 5, np.random.default_rng(0))
-    assert coming.at[:, 0].tolist() == [10_000_000, 10_000_000] and coming.runtime[:, 0].tolist() == [3_000_000, 3_000_000]
+    assert coming.at[:, 0].tolist() == [10_000_000, 10_000_000] and coming.runtime[:, 0].tolist() == [
+        3_000_000,
+        3_000_000,
+    ]

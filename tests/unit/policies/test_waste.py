@@ -20,8 +20,30 @@ from escala.studies.lab.days import days_of
 from escala.workload import Workload, write_swf
 from escala.workload.tabular import read_pack
 
-SCHEDULERS = ("fcfs", "first-fit", "sjf", "sjf-fit", "easy", "easy-sjf", "saf", "conservative", "easy-fast", "random", "packer")
-SHUTDOWNS = ("timeout:60", "timeout:0+1", "hold:0.25", "hold:1", "oracle", "proportional:0.5", "never", "inertial", "timeout:300")
+SCHEDULERS = (
+    "fcfs",
+    "first-fit",
+    "sjf",
+    "sjf-fit",
+    "easy",
+    "easy-sjf",
+    "saf",
+    "conservative",
+    "easy-fast",
+    "random",
+    "packer",
+)
+SHUTDOWNS = (
+    "timeout:60",
+    "timeout:0+1",
+    "hold:0.25",
+    "hold:1",
+    "oracle",
+    "proportional:0.5",
+    "never",
+    "inertial",
+    "timeout:300",
+)
 
 
 def random_log(rng: np.random.Generator, nodes: int, cores: int) -> Workload:
@@ -57,7 +79,9 @@ def test_no_simulated_pair_within_the_limit_is_below_the_bound(logs: int) -> Non
     for _ in range(logs):
         nodes, cores = int(rng.integers(1, 7)), int(rng.choice([1, 1, 2, 3, 4]))
         log = random_log(rng, nodes, cores)
-        odd = replace(GRID5000, name="odd", switch_off_s=float(rng.integers(0, 900)), switch_on_s=float(rng.integers(0, 900)))
+        odd = replace(
+            GRID5000, name="odd", switch_off_s=float(rng.integers(0, 900)), switch_on_s=float(rng.integers(0, 900))
+        )
         machine = escala.Platform.uniform(nodes, cores, power=(GRID5000, TAURUS, odd)[int(rng.integers(3))])
         result = escala.bound(
             log,
@@ -79,30 +103,40 @@ def test_days_like_those_of_grid5000() -> None:
     days = days_of(escala.workload.generate.grid5000(cluster="taurus", days=12, seed=5))
     for day in days[::2]:
         result = escala.bound(
-            day, "taurus", "waste", policies=["saf", "easy"], shutdowns=["timeout:0", "hold:0.25", "oracle"], limit_s=20.0
+            day,
+            "taurus",
+            "waste",
+            policies=["saf", "easy"],
+            shutdowns=["timeout:0", "hold:0.25", "oracle"],
+            limit_s=20.0,
         )
         assert_below(result)
         assert result.lower > 0
 
 
 def test_the_authors_days(traces: Path) -> None:
-    """Where jobs may not wait at all beyond the reference, most of what switching at once wastes is proved to be needed."""
+    """Where jobs may not wait at all beyond the reference, most of what switching at once wastes is proved to be
+    needed."""
     pack = traces / "author" / "r3-days" / "lyon_1-test.csv.gz"
     if not pack.is_file():
         pytest.skip("the test days of group 1 are not at hand")
     least = reached = 0.0
     for day in list(read_pack(pack, unit="min").values())[::6]:
-        result = escala.bound(day, "taurus", "waste", stretch=0.0, policies=["saf"], shutdowns=["timeout:0", "hold:0.25", "oracle"])
+        result = escala.bound(
+            day, "taurus", "waste", stretch=0.0, policies=["saf"], shutdowns=["timeout:0", "hold:0.25", "oracle"]
+        )
         assert_below(result)
         least, reached = least + result.lower, reached + result.policies["saf + timeout:0"]
     assert 0.4 < least / reached <= 1.0
 
 
 def test_two_jobs_by_hand() -> None:
-    """One node, two jobs of 600 s, an hour between them: it must switch on twice and off once in between (the second off is after the end):
-    2 x 7 500 J + 18 180 J; to idle instead would take 285 kJ. T(0) does just that."""
+    """One node, two jobs of 600 s, an hour between them: it must switch on twice and off once in between (the second
+    off is after the end): 2 x 7 500 J + 18 180 J; to idle instead would take 285 kJ. T(0) does just that."""
     log = Workload.from_jobs({"submit_s": [0.0, 3600.0], "runtime_s": [600.0, 600.0], "cores": [12, 12]})
-    result = escala.bound(log, "1x12:grid5000", "waste", stretch=0.1, policies=["easy"], shutdowns=["timeout:0", "never"])
+    result = escala.bound(
+        log, "1x12:grid5000", "waste", stretch=0.1, policies=["easy"], shutdowns=["timeout:0", "never"]
+    )
     assert result.policies["easy + timeout:0"] == pytest.approx(33_180.0)
     assert result.lower == pytest.approx(33_180.0, rel=1e-3)
     # a limit of six hours: the first may wait for the second
@@ -114,9 +148,12 @@ def test_two_jobs_by_hand() -> None:
 
 
 def test_a_switch_that_the_end_cuts_off_is_not_charged() -> None:
-    """Two nodes; the shorter job ends 60 s before the longer: its node has used 60 s x 101 W of its switching off when the day is over."""
+    """Two nodes; the shorter job ends 60 s before the longer: its node has used 60 s x 101 W of its switching off when
+    the day is over."""
     log = Workload.from_jobs({"submit_s": [0.0, 0.0], "runtime_s": [540.0, 600.0], "cores": [12, 12]})
-    result = escala.bound(log, "2x12:grid5000", "waste", stretch=0.0, policies=["easy"], shutdowns=["timeout:0", "never"])
+    result = escala.bound(
+        log, "2x12:grid5000", "waste", stretch=0.0, policies=["easy"], shutdowns=["timeout:0", "never"]
+    )
     assert result.policies["easy + timeout:0"] == pytest.approx(2 * 7500 + 60 * 101)
     assert result.lower <= 2 * 7500 + 60 * 95 + 1e-6
 
@@ -164,11 +201,28 @@ def test_unequal_nodes_and_foreign_options_are_refused() -> None:
 
 def test_the_verb(tmp_path: Path) -> None:
     write_swf(random_log(np.random.default_rng(4), 4, 1), tmp_path / "log.swf")
-    command = [sys.executable, "-m", "escala", "bound", str(tmp_path / "log.swf"), "--platform", "4x1:grid5000", "--objective", "waste"]
+    command = [
+        sys.executable,
+        "-m",
+        "escala",
+        "bound",
+        str(tmp_path / "log.swf"),
+        "--platform",
+        "4x1:grid5000",
+        "--objective",
+        "waste",
+    ]
     done = subprocess.run(
-        [*command, "--json", "--limit", "5", "--stretch", "1", "--out", str(tmp_path / "out")], capture_output=True, text=True, timeout=120
+        [*command, "--json", "--limit", "5", "--stretch", "1", "--out", str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert told["lower"] <= told["found"] and set(told["late"]) == set(told["policies"]) and "easy + hold:0.25" in told["policies"]
+    assert (
+        told["lower"] <= told["found"]
+        and set(told["late"]) == set(told["policies"])
+        and "easy + hold:0.25" in told["policies"]
+    )
     assert (tmp_path / "out" / "latest.parquet").exists()

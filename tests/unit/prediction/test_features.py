@@ -1,4 +1,5 @@
-"""What is known of a job at its submission: by hand, and against a predictor in plain Python that sees what any predictor sees."""
+"""What is known of a job at its submission: by hand, and against a predictor in plain Python that sees what any
+predictor sees."""
 
 from __future__ import annotations
 
@@ -16,7 +17,12 @@ from tests.unit.prediction.logs import MONDAY_S, PLATFORM, habits
 EVERY = tuple(FEATURES)
 
 
-def recorded(log: escala.Workload, scheduler: str = "easy", columns: tuple[str, ...] = ("user", "queue"), platform: str = PLATFORM) -> Any:
+def recorded(
+    log: escala.Workload,
+    scheduler: str = "easy",
+    columns: tuple[str, ...] = ("user", "queue"),
+    platform: str = PLATFORM,
+) -> Any:
     """(features, rows of the jobs) in a replay."""
     features = known_by(columns, log.origin_s > 0)
     recorder = Recorder(features, columns)
@@ -25,8 +31,13 @@ def recorded(log: escala.Workload, scheduler: str = "easy", columns: tuple[str, 
 
 
 def test_a_user_with_three_jobs_by_hand() -> None:
-    """One core. Job 1 runs 0 to 100 (of 400), job 2 waits for it and runs 100 to 150 (of 200), job 3 comes at 120, job 4 at 1000."""
-    jobs = {"submit_s": [0.0, 10.0, 120.0, 1000.0], "runtime_s": [100.0, 50.0, 7.0, 1.0], "walltime_s": [400.0, 200.0, 200.0, 400.0]}
+    """One core. Job 1 runs 0 to 100 (of 400), job 2 waits for it and runs 100 to 150 (of 200), job 3 comes at 120, job
+    4 at 1000."""
+    jobs = {
+        "submit_s": [0.0, 10.0, 120.0, 1000.0],
+        "runtime_s": [100.0, 50.0, 7.0, 1.0],
+        "walltime_s": [400.0, 200.0, 200.0, 400.0],
+    }
     log = escala.Workload.from_jobs({**jobs, "cores": [1] * 4, "user": ["a"] * 4}, origin_s=MONDAY_S + 3 * 3600.0)
     features, rows = recorded(log, columns=("user",), platform="1x1")
     told = [dict(zip(features, row, strict=True)) for row in rows]
@@ -40,9 +51,19 @@ def test_a_user_with_three_jobs_by_hand() -> None:
         "hour": 3.0,
     }
     assert {name: told[0][name] for name in first} == first
-    assert all(math.isnan(told[0][name]) for name in ("user_mean", "user_last", "user_last2", "user_ratio", "user_pause", "user_since"))
-    assert told[1]["user_running"] == 1.0 and told[1]["user_waiting"] == 0.0 and told[1]["user_pause"] == math.log1p(10.0)
-    third = {"user_count": math.log1p(1), "user_last": math.log(100), "user_mean": math.log(100), "user_last2": math.log(100)}
+    assert all(
+        math.isnan(told[0][name])
+        for name in ("user_mean", "user_last", "user_last2", "user_ratio", "user_pause", "user_since")
+    )
+    assert (
+        told[1]["user_running"] == 1.0 and told[1]["user_waiting"] == 0.0 and told[1]["user_pause"] == math.log1p(10.0)
+    )
+    third = {
+        "user_count": math.log1p(1),
+        "user_last": math.log(100),
+        "user_mean": math.log(100),
+        "user_last2": math.log(100),
+    }
     third |= {
         "user_ratio": 0.25,
         "user_last_ratio": 0.25,
@@ -52,15 +73,26 @@ def test_a_user_with_three_jobs_by_hand() -> None:
     }
     third |= {"shape_count": 0.0, "user_shape_count": 0.0}
     assert {name: told[2][name] for name in third} == pytest.approx(third) and math.isnan(told[2]["user_before"])
-    fourth = {"user_count": math.log1p(3), "user_last": math.log(7), "user_before": math.log(50), "user_last2": math.log(28.5)}
+    fourth = {
+        "user_count": math.log1p(3),
+        "user_last": math.log(7),
+        "user_before": math.log(50),
+        "user_last2": math.log(28.5),
+    }
     fourth |= {"user_mean": (math.log(100) + math.log(50) + math.log(7)) / 3, "user_ratio": (0.25 + 0.25 + 0.035) / 3}
-    fourth |= {"user_shape_last": math.log(100), "user_shape_count": math.log1p(1), "user_waiting": 0.0, "user_running": 0.0}
+    fourth |= {
+        "user_shape_last": math.log(100),
+        "user_shape_count": math.log1p(1),
+        "user_waiting": 0.0,
+        "user_running": 0.0,
+    }
     fourth |= {"user_since": math.log1p(1000.0 - 157.0)}
     assert {name: told[3][name] for name in fourth} == pytest.approx(fourth)
 
 
 class InPython:
-    """Every feature from what a predictor sees: `view.ended`, its own list of what was submitted, and the columns known at submission."""
+    """Every feature from what a predictor sees: `view.ended`, its own list of what was submitted, and the columns known
+    at submission."""
 
     def __init__(self, log: escala.Workload, features: tuple[str, ...]) -> None:
         self.jobs = log.jobs.to_dicts()
@@ -115,7 +147,8 @@ class InPython:
 @pytest.mark.parametrize("scheduler", ["easy", "sjf", "easy:queue=saf:guard=3h", "conservative", "easy:queue=xfactor"])
 def test_they_are_those_of_a_predictor_in_python(scheduler: str) -> None:
     log = habits(3, jobs=250, days=1.5)
-    twice = log.jobs.with_columns(submit_s=(log.jobs["submit_s"] // 600) * 600)  # several jobs of a user come at one instant
+    # several jobs of a user come at one instant
+    twice = log.jobs.with_columns(submit_s=(log.jobs["submit_s"] // 600) * 600)
     log = log.with_jobs(twice)
     features, rows = recorded(log, scheduler)
     slow = InPython(log, features)
@@ -130,7 +163,9 @@ def test_the_replay_is_the_one_by_requests() -> None:
     log = habits(4, jobs=300, days=4.0)
     recorder = Recorder(known_by(("user",), True), ("user",))
     both = [escala.simulate(log, PLATFORM, "easy", **how).jobs for how in ({}, {"estimate": recorder})]
-    assert both[0].equals(both[1].drop("estimate_s")) and both[1]["estimate_s"].equals(both[1]["walltime_s"], check_names=False)
+    assert both[0].equals(both[1].drop("estimate_s")) and both[1]["estimate_s"].equals(
+        both[1]["walltime_s"], check_names=False
+    )
 
 
 def test_what_nobody_requested_is_not_known() -> None:

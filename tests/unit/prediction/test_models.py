@@ -45,7 +45,9 @@ def test_what_is_written_is_read(log: escala.Workload, fitted: Path) -> None:
     found = escala.predict(log, PLATFORM)
     model = read_model(f"model:{fitted}", fitted)
     assert (model.features, model.columns, model.dated) == (found.model.features, found.model.columns, True)
-    assert [(s.since_s, s.jobs, s.text) for s in model.stages] == [(s.since_s, s.jobs, s.text) for s in found.model.stages]
+    assert [(s.since_s, s.jobs, s.text) for s in model.stages] == [
+        (s.since_s, s.jobs, s.text) for s in found.model.stages
+    ]
     assert model.name == f"model:{fitted}"
     told = json.loads((fitted / "manifest.json").read_text())
     assert told["workload"]["sha256"] == log.digest() and set(told["files"]) > {"trees-1.txt", "accuracy.json"}
@@ -72,11 +74,17 @@ DAMAGED: dict[str, tuple[Callable[[Path], object], str]] = {
     "no manifest": (lambda folder: (folder / "manifest.json").unlink(), "holds no model of run times"),
     "no JSON": (lambda folder: (folder / "manifest.json").write_text("{"), "not valid JSON"),
     "a list": (lambda folder: (folder / "manifest.json").write_text("[]"), "is no model of run times"),
-    "other trees": (lambda folder: (folder / "trees-2.txt").write_text("tree"), "is not what escala predict wrote there"),
+    "other trees": (
+        lambda folder: (folder / "trees-2.txt").write_text("tree"),
+        "is not what escala predict wrote there",
+    ),
     "trees that are gone": (lambda folder: (folder / "trees-1.txt").unlink(), "is not there"),
     "no hashes": (_manifest(files=None), "is not what escala predict wrote there"),
     "unknown features": (_manifest(features=["mood"]), "features or columns that this version does not know"),
-    "features twice": (_manifest(features=["request", "request"]), "features or columns that this version does not know"),
+    "features twice": (
+        _manifest(features=["request", "request"]),
+        "features or columns that this version does not know",
+    ),
     "unknown columns": (_manifest(columns=["shoe size"]), "features or columns that this version does not know"),
     "other columns": (_manifest(columns=["queue"]), "its features need other columns"),
     "hours without dates": (_manifest(dated=False), "its features need other columns"),
@@ -99,7 +107,9 @@ def test_a_damaged_folder_is_one_line(log: escala.Workload, folder: Path, how: s
     assert "\n" not in str(caught.value) and str(folder) in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["model:", "model:/nowhere/at/all", "easy:estimate=model:", "easy-sjf:order_estimate=model:nowhere"])
+@pytest.mark.parametrize(
+    "name", ["model:", "model:/nowhere/at/all", "easy:estimate=model:", "easy-sjf:order_estimate=model:nowhere"]
+)
 def test_a_name_of_no_model_is_one_line(log: escala.Workload, name: str) -> None:
     with pytest.raises(EscalaError, match=r"names no folder|holds no model"):
         escala.simulate(log, PLATFORM, **({"estimate": name} if name.startswith("model") else {"scheduler": name}))
@@ -107,7 +117,9 @@ def test_a_name_of_no_model_is_one_line(log: escala.Workload, name: str) -> None
 
 def test_a_log_without_the_columns_is_refused(log: escala.Workload, fitted: Path) -> None:
     nameless = log.with_jobs(log.jobs.with_columns(user=None))
-    with pytest.raises(EscalaError, match="goes by the column 'user', of which workload 'habits' says nothing") as caught:
+    with pytest.raises(
+        EscalaError, match="goes by the column 'user', of which workload 'habits' says nothing"
+    ) as caught:
         escala.simulate(nameless, PLATFORM, order_estimate=f"model:{fitted}")
     assert "\n" not in str(caught.value)
 
@@ -123,7 +135,9 @@ def test_it_is_asked_wherever_an_estimate_is(log: escala.Workload, fitted: Path)
         assert shorter.mean() > 0.9 and by_option.manifest["options"]["estimate"] == told and by_option.knows == ""  # type: ignore[operator]
         order = escala.simulate(log, PLATFORM, f"{name}:order_estimate={told}").jobs
         assert "estimate_s" not in order.columns
-    plain, ordered = (escala.simulate(log, PLATFORM, f"easy:queue=sjf{more}").jobs for more in ("", f":order_estimate={told}"))
+    plain, ordered = (
+        escala.simulate(log, PLATFORM, f"easy:queue=sjf{more}").jobs for more in ("", f":order_estimate={told}")
+    )
     assert not plain.equals(ordered)
     both = escala.compare(log, PLATFORM, ["easy", f"easy:estimate={told}"], estimate=told, jobs=2).results
     assert len({result.summary()["mean_wait_s"] for result in both.values()}) == 1
@@ -135,7 +149,9 @@ def test_paths_may_hold_colons(log: escala.Workload, fitted: Path, tmp_path: Pat
     assert split_estimates(name) == ("easy:queue=saf:guard=3h", {"estimate": f"model:{odd}", "order_estimate": "last2"})
     made = scheduler(name)
     assert (made.guard_s, made.estimate, made.order_estimate) == (10800.0, f"model:{odd}", "last2")
-    assert digests_in(name) == {str(odd / "manifest.json"): next(iter(digests_in(f"easy:estimate=model:{fitted}").values()))}
+    assert digests_in(name) == {
+        str(odd / "manifest.json"): next(iter(digests_in(f"easy:estimate=model:{fitted}").values()))
+    }
     assert queue("saf", 10800.0) == "easy:queue=saf:guard=3h" and folder_of(f"model:{odd}") == odd
 
 
@@ -155,7 +171,10 @@ def test_a_policy_folder_takes_its_model_along(fitted: Path, tmp_path: Path) -> 
     policy = tmp_path / "policy"
     policy.mkdir()
     name = with_models(f"easy:queue=saf:guard=24h:order_estimate=model:{fitted}", policy)
-    assert name == "easy:queue=saf:guard=24h:order_estimate=model:model-1" and with_models("easy:guard=3h", policy) == "easy:guard=3h"
+    assert (
+        name == "easy:queue=saf:guard=24h:order_estimate=model:model-1"
+        and with_models("easy:guard=3h", policy) == "easy:guard=3h"
+    )
     (policy / "policy.toml").write_text(
         'format = 1\nformula = "easy:queue=saf"\nguard = "24h"\norder_estimate = "model:model-1"\n', encoding="utf-8"
     )
@@ -169,9 +188,12 @@ def test_a_policy_folder_takes_its_model_along(fitted: Path, tmp_path: Path) -> 
 def test_names_are_checked_without_what_is_slow(fitted: Path) -> None:
     code = (
         "import sys; from escala.estimates import check_estimate; import escala.prediction.folder; "
-        f"check_estimate('model:{fitted}', 'estimate'); print(sorted({{'numba', 'lightgbm', 'polars'}} & set(sys.modules)))"
+        f"check_estimate('model:{fitted}', 'estimate'); print(sorted({{'numba', 'lightgbm', 'polars'}} & "
+        "set(sys.modules)))"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
 
 
 def test_a_model_needs_no_lightgbm(log: escala.Workload, fitted: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,11 @@ def test_it_learns_habits(log: escala.Workload, found: escala.Predicted) -> None
     assert found.accuracy["model"]["rank_correlation"] > 0.9
     assert found.users == {"users": 8.0, "nearer_than_request": 1.0, "nearer_than_last2": 1.0}
     assert sum(found.gain.values()) == pytest.approx(1.0) and found.model.columns == ("user", "queue")
-    assert sum(row["jobs"] for row in found.by_size) == found.about["later_jobs"] == sum(row["jobs"] for row in found.by_past)  # type: ignore[misc]
+    assert (
+        sum(row["jobs"] for row in found.by_size)
+        == found.about["later_jobs"]
+        == sum(row["jobs"] for row in found.by_past)
+    )  # type: ignore[misc]
 
 
 def test_accuracies_are_those_of_a_replay(log: escala.Workload) -> None:
@@ -48,13 +52,17 @@ def test_accuracies_are_those_of_a_replay(log: escala.Workload) -> None:
         jobs = escala.simulate(log, PLATFORM, "fcfs", estimate=estimate).jobs
         said = jobs["walltime_s" if name == "request" else "estimate_s"].to_numpy()[later]
         figures, told = accuracy.figures(said, runtime), found.accuracy[name]
-        assert {key: pytest.approx(value, abs=1e-5) for key, value in figures.items()} == told and len(said) == found.about["later_jobs"]
+        assert {key: pytest.approx(value, abs=1e-5) for key, value in figures.items()} == told and len(
+            said
+        ) == found.about["later_jobs"]
 
 
 def test_figures_by_hand() -> None:
     figures = accuracy.figures(np.array([10.0, 20.0, 30.0]), np.array([20.0, 20.0, 15.0]))
     assert figures["mean_absolute_error_s"] == pytest.approx(25 / 3) and figures["median_absolute_error_s"] == 10.0
-    assert figures["underestimated"] == pytest.approx(1 / 3) and figures["nearness"] == pytest.approx((0.5 + 1.0 + 0.5) / 3)
+    assert figures["underestimated"] == pytest.approx(1 / 3) and figures["nearness"] == pytest.approx(
+        (0.5 + 1.0 + 0.5) / 3
+    )
     rows = accuracy.by_size(np.array([1.0, 3.0, 4.0]), {"a": np.array([1.0, 2.0, 4.0])}, np.array([1.0, 1.0, 1.0]))
     assert rows == [{"group": "1", "jobs": 1, "a_error_s": 0.0}, {"group": "2-4", "jobs": 2, "a_error_s": 2.0}]
     users, past = pl.Series("user", ["a", "b", "b"]), pl.Series("user", ["b"] * 10 + ["c"])
@@ -63,7 +71,8 @@ def test_figures_by_hand() -> None:
 
 
 def test_what_has_not_ended_by_a_stage_is_not_in_its_trees(log: escala.Workload, found: escala.Predicted) -> None:
-    """Other run times of all that has not ended by the second stage: the first two stages are the same, the third is not."""
+    """Other run times of all that has not ended by the second stage: the first two stages are the same, the third is
+    not."""
     first, at = (found.about["split"][name] for name in ("first_s", "at_s"))
     stage = first + (at - first) * 2 / STAGES
     finish = escala.simulate(log, PLATFORM, "easy").jobs["finish_s"]
@@ -71,7 +80,9 @@ def test_what_has_not_ended_by_a_stage_is_not_in_its_trees(log: escala.Workload,
     other = escala.predict(log.with_jobs(log.jobs.with_columns(runtime_s=longer)), PLATFORM)
     same = [a.text == b.text for a, b in zip(found.model.stages, other.model.stages, strict=True)]
     assert same == [True, True, False, False, False]
-    assert found.model.stages[1].jobs == (finish <= stage).sum() and found.model.stages[1].since_s == pytest.approx(stage + MONDAY_S)
+    assert found.model.stages[1].jobs == (finish <= stage).sum() and found.model.stages[1].since_s == pytest.approx(
+        stage + MONDAY_S
+    )
 
 
 def test_predictions_depend_on_nothing_to_come(tmp_path: object) -> None:
@@ -83,7 +94,9 @@ def test_predictions_depend_on_nothing_to_come(tmp_path: object) -> None:
         model = _seen(escala.predict(escala.Workload.from_jobs(dates, max_cores=12), after=0.9), f"{tmp_path}/{seed}")
         first = escala.simulate(escala.Workload.from_jobs(world), MACHINE, "easy-sjf", estimate=model)
         finish, start = (first.jobs[name].fill_null(np.inf).to_numpy() for name in ("finish_s", "start_s"))
-        other = escala.simulate(escala.Workload.from_jobs(_otherwise(world, finish, start, seed)), MACHINE, "easy-sjf", estimate=model)
+        other = escala.simulate(
+            escala.Workload.from_jobs(_otherwise(world, finish, start, seed)), MACHINE, "easy-sjf", estimate=model
+        )
         then = (first.jobs["submit_s"] <= NOW_S).sum()
         assert first.jobs["estimate_s"][:then].equals(other.jobs["estimate_s"][:then])
         assert not first.jobs["runtime_s"][:then].equals(other.jobs["runtime_s"][:then]) and 0 < then < JOBS
@@ -91,7 +104,9 @@ def test_predictions_depend_on_nothing_to_come(tmp_path: object) -> None:
     assert compared > 60 and first.knows == ""
 
 
-def test_a_replay_of_the_past_meets_no_trees_that_know_it(log: escala.Workload, found: escala.Predicted, tmp_path: object) -> None:
+def test_a_replay_of_the_past_meets_no_trees_that_know_it(
+    log: escala.Workload, found: escala.Predicted, tmp_path: object
+) -> None:
     stages = found.model.stages
     at = [found.model.stage_at(stage.since_s - MONDAY_S, MONDAY_S) for stage in stages]
     assert at == list(stages) and len(stages) == STAGES
@@ -99,15 +114,20 @@ def test_a_replay_of_the_past_meets_no_trees_that_know_it(log: escala.Workload, 
     assert found.model.stage_at(1.0, 0.0) is stages[-1]  # a log without dates
     assert found.model.stage_at(1.0, MONDAY_S + 400 * DAY_S) is stages[-1]
     early = (log.jobs["submit_s"] + MONDAY_S < stages[0].since_s).to_numpy()
-    estimates = [escala.simulate(log, PLATFORM, "easy", estimate=how).jobs for how in (_seen(found, f"{tmp_path}/m"), "last2")]
+    estimates = [
+        escala.simulate(log, PLATFORM, "easy", estimate=how).jobs for how in (_seen(found, f"{tmp_path}/m"), "last2")
+    ]
     model, last2 = (jobs["estimate_s"].to_numpy() for jobs in estimates)
-    np.testing.assert_allclose(model[early][:100], last2[early][:100], atol=2e-6)  # then plans differ, and what has ended
+    # then plans differ, and what has ended
+    np.testing.assert_allclose(model[early][:100], last2[early][:100], atol=2e-6)
     assert early.sum() > 100 and (np.abs(model - last2)[~early] > 1.0).mean() > 0.9
 
 
 def test_the_same_log_gives_the_same_model(log: escala.Workload, found: escala.Predicted) -> None:
     again = escala.predict(log, PLATFORM)
-    assert again.as_dict() == found.as_dict() and [s.text for s in again.model.stages] == [s.text for s in found.model.stages]
+    assert again.as_dict() == found.as_dict() and [s.text for s in again.model.stages] == [
+        s.text for s in found.model.stages
+    ]
 
 
 def test_columns_can_be_chosen(log: escala.Workload, found: escala.Predicted) -> None:
@@ -152,7 +172,9 @@ def test_a_log_without_requests_or_cores_is_refused(log: escala.Workload) -> Non
 
 def test_without_lightgbm_one_line_says_so(log: escala.Workload, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    with pytest.raises(EscalaError, match=r"predict needs the extra \[predict\] of Escala, of which lightgbm is not installed") as caught:
+    with pytest.raises(
+        EscalaError, match=r"predict needs the extra \[predict\] of Escala, of which lightgbm is not installed"
+    ) as caught:
         escala.predict(log, PLATFORM)
     assert "\n" not in str(caught.value)
 

@@ -39,7 +39,9 @@ def values(text: str, rows: np.ndarray) -> np.ndarray:
     return out
 
 
-@pytest.mark.parametrize("more", [{}, {"zero_as_missing": True}, {"use_missing": False}, {"objective": "regression_l1"}])
+@pytest.mark.parametrize(
+    "more", [{}, {"zero_as_missing": True}, {"use_missing": False}, {"objective": "regression_l1"}]
+)
 def test_they_say_what_lightgbm_says(more: dict[str, Any]) -> None:
     fitted, rows = booster(**{"objective": "regression", **more}), table(2, 3000)
     rows[::7, 0] = np.nan  # no value was missing there when it was fitted

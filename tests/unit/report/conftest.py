@@ -21,8 +21,8 @@ def runs() -> dict[str, Run]:
 
 @pytest.fixture(scope="session")
 def comparison() -> pl.DataFrame:
-    """Twelve days: `rule` always saves a tenth of the waste; `agent` (3 seeds) saves a fifth give or take; the wait of both is that of
-    `never` give or take.
+    """Twelve days: `rule` always saves a tenth of the waste; `agent` (3 seeds) saves a fifth give or take; the wait of
+    both is that of `never` give or take.
     """
     rows = []
     for day in range(12):
@@ -30,7 +30,13 @@ def comparison() -> pl.DataFrame:
         rows.append({"policy": "never", "episode": day, "seed": 0, "waste_j": waste, "mean_wait_s": wait})
         rows.append({"policy": "rule", "episode": day, "seed": 0, "waste_j": 0.9 * waste, "mean_wait_s": wait + noise})
         rows += [
-            {"policy": "agent", "episode": day, "seed": s, "waste_j": waste * (0.8 + 0.01 * s), "mean_wait_s": wait - noise}
+            {
+                "policy": "agent",
+                "episode": day,
+                "seed": s,
+                "waste_j": waste * (0.8 + 0.01 * s),
+                "mean_wait_s": wait - noise,
+            }
             for s in range(3)
         ]
     return compare.episodes(pl.DataFrame(rows), ["waste_j", "mean_wait_s"], reference="never")

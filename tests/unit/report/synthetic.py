@@ -1,4 +1,5 @@
-"""Runs with the tables of a Result, made by a small first-come first-served schedule, for tests of what reads Results."""
+"""Runs with the tables of a Result, made by a small first-come first-served schedule, for tests of what reads
+Results."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ class Run:
     power: pl.DataFrame
     n_nodes: int
     cores: int
-    manifest: dict[str, Any] = field(default_factory=lambda: {"scheduler": "fcfs", "shutdown": "timeout", "platform": PLATFORM})
+    manifest: dict[str, Any] = field(
+        default_factory=lambda: {"scheduler": "fcfs", "shutdown": "timeout", "platform": PLATFORM}
+    )
 
     def summary(self) -> dict[str, float | int]:
         start, end = (0.0, 0.0) if self.nodes.is_empty() else (self.nodes["from_s"].min(), self.nodes["to_s"].max())
@@ -33,10 +36,17 @@ class Run:
 
 
 def run(
-    n_jobs: int, *, nodes: int = 16, per_node: int = 1, timeout: float = 300.0, delay: float = 0.0, seed: int = 0, gap: float = 400.0
+    n_jobs: int,
+    *,
+    nodes: int = 16,
+    per_node: int = 1,
+    timeout: float = 300.0,
+    delay: float = 0.0,
+    seed: int = 0,
+    gap: float = 400.0,
 ) -> Run:
-    """A schedule of `n_jobs` random jobs on nodes x per_node cores; nodes idle for `timeout` s are switched off; each job starts `delay`
-    s late.
+    """A schedule of `n_jobs` random jobs on nodes x per_node cores; nodes idle for `timeout` s are switched off; each
+    job starts `delay` s late.
     """
     random = np.random.default_rng(seed)
     submit = np.round(np.cumsum(random.exponential(gap, n_jobs)), 3) if n_jobs else np.empty(0)
@@ -59,7 +69,13 @@ def run(
             "state": np.where(killed, "KILLED", "COMPLETED").tolist(),
             "nodes": [" ".join(f"{a}-{b}" if b > a else f"{a}" for a, b in intervals(own)) for own in allocated],
         },
-        schema_overrides={"job_id": pl.String, "user": pl.String, "state": pl.String, "nodes": pl.String, "cores": pl.Int64},
+        schema_overrides={
+            "job_id": pl.String,
+            "user": pl.String,
+            "state": pl.String,
+            "nodes": pl.String,
+            "cores": pl.Int64,
+        },
     )
     table = _node_states(jobs, allocated, nodes, timeout)
     power = (
@@ -93,7 +109,12 @@ def _first_come(
 def intervals(own: np.ndarray) -> list[tuple[int, int]]:
     """Runs of consecutive node numbers."""
     cut = np.flatnonzero(np.diff(own) > 1)
-    return list(zip(own[np.concatenate([[0], cut + 1]).astype(int)].tolist(), own[np.concatenate([cut, [own.size - 1]])].tolist()))
+    return list(
+        zip(
+            own[np.concatenate([[0], cut + 1]).astype(int)].tolist(),
+            own[np.concatenate([cut, [own.size - 1]])].tolist(),
+        )
+    )
 
 
 def _node_states(jobs: pl.DataFrame, allocated: list[np.ndarray], nodes: int, timeout: float) -> pl.DataFrame:
@@ -103,7 +124,11 @@ def _node_states(jobs: pl.DataFrame, allocated: list[np.ndarray], nodes: int, ti
     end = float(jobs["finish_s"].max())
     size = [a.size for a in allocated]
     busy = pl.DataFrame(
-        {"node": np.concatenate(allocated), "from_s": np.repeat(jobs["start_s"], size), "to_s": np.repeat(jobs["finish_s"], size)}
+        {
+            "node": np.concatenate(allocated),
+            "from_s": np.repeat(jobs["start_s"], size),
+            "to_s": np.repeat(jobs["finish_s"], size),
+        }
     )
     ends = pl.DataFrame({"node": np.arange(nodes).repeat(2), "from_s": [0.0, end] * nodes, "to_s": [0.0, end] * nodes})
     busy = pl.concat([busy, ends]).sort("node", "from_s").with_columns(until=pl.col("to_s").cum_max().over("node"))

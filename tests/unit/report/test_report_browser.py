@@ -1,4 +1,5 @@
-"""The page in a real browser (headless Chromium): no error on its console, the chart drawn, details shown for the job pointed at."""
+"""The page in a real browser (headless Chromium): no error on its console, the chart drawn, details shown for the job
+pointed at."""
 
 from __future__ import annotations
 
@@ -24,8 +25,10 @@ pytestmark = [
 ]
 
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--enable-logging=stderr", "--window-size=1280,900", "--virtual-time-budget=30000",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--enable-logging=stderr", "--window-size=1280,900",
+    "--virtual-time-budget=30000",
 )  # fmt: skip
 
 PROBE = """
@@ -39,9 +42,11 @@ PROBE = """
     document.body.append(pre);
   };
   try {
-    const gantt = document.querySelector(".gantt").gantt, pane = gantt.panes[0], tip = document.querySelector(".gantt-tip");
+    const gantt = document.querySelector(".gantt").gantt, pane = gantt.panes[0];
+    const tip = document.querySelector(".gantt-tip");
     await gantt.ready;
-    const lines = () => Object.fromEntries([...tip.querySelectorAll("dt")].map((dt) => [dt.textContent, dt.nextSibling.textContent]));
+    const said = (dt) => [dt.textContent, dt.nextSibling.textContent];
+    const lines = () => Object.fromEntries([...tip.querySelectorAll("dt")].map(said));
     const colours = () => {
       const ratio = pane.canvas.width / pane.canvas.clientWidth;
       const size = [pane.canvas.width - 80 * ratio, pane.canvas.height - 40 * ratio];
@@ -96,7 +101,8 @@ READ_OFF = """
       svg.dispatchEvent(new PointerEvent("pointermove", { clientX: at.x, clientY: at.y, bubbles: true }));
     };
     move((l + r) / 2, (t + b) / 2);
-    answer.lines = Object.fromEntries([...tip.querySelectorAll("dt")].map((dt) => [dt.textContent, dt.nextSibling.textContent]));
+    const said = (dt) => [dt.textContent, dt.nextSibling.textContent];
+    answer.lines = Object.fromEntries([...tip.querySelectorAll("dt")].map(said));
     answer.shown = !tip.hidden;
     move(l / 2, b);
     answer.outside = tip.hidden;
@@ -156,13 +162,17 @@ def seconds(text: str) -> float:
 def test_values_are_read_off_a_figure(tmp_path: Path) -> None:
     """A line that falls from 2 to 1 is at 1.5 in the middle, on a linear axis; so is a level there."""
     training = Training(pl.DataFrame({"step": [0, 1000], "value": [2.0, 1.0]}), {"sjf": 1.25}, "Mean slowdown")
-    answer, console = visit(write_report(tmp_path / "page.html", {}, title="t", training=training), tmp_path, probe=READ_OFF)
+    answer, console = visit(
+        write_report(tmp_path / "page.html", {}, title="t", training=training), tmp_path, probe=READ_OFF
+    )
     assert console == [] and "error" not in answer, answer
     assert answer["shown"] and answer["outside"]
     told = answer["lines"]
     assert list(told) == ["Decisions in training", "Mean slowdown", "trained", "sjf"]
     assert float(told["Decisions in training"]) == pytest.approx(500, rel=2e-3)
-    assert float(told["trained"]) == pytest.approx(1.5, rel=2e-3) and float(told["sjf"]) == pytest.approx(1.25, rel=2e-3)
+    assert float(told["trained"]) == pytest.approx(1.5, rel=2e-3) and float(told["sjf"]) == pytest.approx(
+        1.25, rel=2e-3
+    )
 
 
 def test_values_are_read_off_logarithmic_axes(tmp_path: Path) -> None:

@@ -21,8 +21,14 @@ def findings() -> demo.Findings:
 def test_the_page_leads_with_the_answers_and_the_picture(findings: demo.Findings, tmp_path: Path) -> None:
     page = demo.write(findings, tmp_path, price=0.2, carbon=None, currency="EUR").read_text(encoding="utf-8")
     heads = re.findall(r"<h2[^>]*>([^<]+)</h2>", page)
-    assert heads[:2] == ["Energy against wait", "Waits on the later weeks"] and {"Who pays", "A year of them", "The log"} <= set(heads)
-    assert page.index("On the ") < page.index("Against easy + never: ") < page.index(heads[0]), "the answers stand first"
+    assert heads[:2] == ["Energy against wait", "Waits on the later weeks"] and {
+        "Who pays",
+        "A year of them",
+        "The log",
+    } <= set(heads)
+    assert page.index("On the ") < page.index("Against easy + never: ") < page.index(heads[0]), (
+        "the answers stand first"
+    )
     assert "Nothing was trained: no time." in page and "EUR" in page and page.count("<svg") >= 2
     assert not re.search(r"""(src|href)=["']https?:""", page), "self-contained"
     written = {"description.json", "frontier.json", "manifest.json", "policy", "report.html"}
@@ -30,7 +36,9 @@ def test_the_page_leads_with_the_answers_and_the_picture(findings: demo.Findings
     assert json.loads((tmp_path / "frontier.json").read_text())["reference"] == "easy + never"
 
 
-def test_the_chosen_order_stands_on_the_picture_and_runs_from_its_folder(findings: demo.Findings, tmp_path: Path) -> None:
+def test_the_chosen_order_stands_on_the_picture_and_runs_from_its_folder(
+    findings: demo.Findings, tmp_path: Path
+) -> None:
     assert findings.frontier is not None and f"{findings.tuned.chosen} + timeout:0" in findings.frontier.summaries
     demo.write(findings, tmp_path)
     log, platform = demo.built_in(days=24)

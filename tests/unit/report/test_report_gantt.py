@@ -35,7 +35,9 @@ def listed(text: str) -> set[int]:
     return {n for piece in text.split(" ") for n in range(int(piece.split("-")[0]), int(piece.split("-")[-1]) + 1)}
 
 
-@pytest.mark.parametrize("shape", [{"nodes": 16, "per_node": 1}, {"nodes": 6, "per_node": 8}], ids=["whole nodes", "shared nodes"])
+@pytest.mark.parametrize(
+    "shape", [{"nodes": 16, "per_node": 1}, {"nodes": 6, "per_node": 8}], ids=["whole nodes", "shared nodes"]
+)
 def test_every_job_is_there(shape: dict[str, int]) -> None:
     one = run(500, **shape, gap=100.0)
     chart = gantt.pack("p", one.jobs, one.nodes, n_nodes=one.n_nodes)
@@ -88,17 +90,22 @@ def test_node_states_keep_their_node_seconds() -> None:
     for code, state in enumerate(chart["states"]):
         expected = one.power.filter(pl.col("state") == state)["seconds"].sum()
         assert area[got["state"] == code].sum() == pytest.approx(expected, rel=1e-6)
-    assert len(got["state"]) < one.nodes.filter(pl.col("state") != "computing").height  # neighbours that change together are one
+    # neighbours that change together are one
+    assert len(got["state"]) < one.nodes.filter(pl.col("state") != "computing").height
 
 
 def test_too_many_jobs_are_left_out_by_size_and_counted() -> None:
     one = run(1000)
     chart = gantt.pack("p", one.jobs, one.nodes, n_nodes=16, limit=100)
     got = unpack(chart)
-    size = one.jobs.with_columns(core_s=(pl.col("finish_s") - pl.col("start_s")) * pl.col("cores")).sort("core_s", descending=True)
+    size = one.jobs.with_columns(core_s=(pl.col("finish_s") - pl.col("start_s")) * pl.col("cores")).sort(
+        "core_s", descending=True
+    )
     assert set(got["ids"]) == set(size["job_id"][:100])
     share = size["core_s"][:100].sum() / size["core_s"].sum()
-    assert chart["notes"][0].startswith(f"The 100 largest of 1,000 jobs are drawn ({100 * share:.1f} % of the core seconds)")
+    assert chart["notes"][0].startswith(
+        f"The 100 largest of 1,000 jobs are drawn ({100 * share:.1f} % of the core seconds)"
+    )
 
 
 def test_jobs_of_a_cut_run() -> None:
@@ -112,7 +119,9 @@ def test_jobs_of_a_cut_run() -> None:
     got = unpack(chart)
     assert sorted(got["ids"]) == ["job-0", "job-1"]
     running = got["ids"].index("job-1")
-    assert got["finish_s"][running] == pytest.approx(chart["end"], abs=2 * chart["tick"]) and got["outcome"][running] == 2
+    assert (
+        got["finish_s"][running] == pytest.approx(chart["end"], abs=2 * chart["tick"]) and got["outcome"][running] == 2
+    )
 
 
 def test_jobs_without_nodes_are_counted() -> None:
@@ -130,7 +139,9 @@ def test_nothing_to_draw() -> None:
 def test_a_year_keeps_its_milliseconds_to_a_few() -> None:
     """Times are whole numbers of 32 bits; over a year a tick is about 8 ms."""
     jobs = run(2).jobs.with_columns(
-        submit_s=pl.Series([0.0, 3.1e7]), start_s=pl.Series([0.0, 3.1e7 + 5.0]), finish_s=pl.Series([10.0, 3.1e7 + 65.0])
+        submit_s=pl.Series([0.0, 3.1e7]),
+        start_s=pl.Series([0.0, 3.1e7 + 5.0]),
+        finish_s=pl.Series([10.0, 3.1e7 + 65.0]),
     )
     chart = gantt.pack("p", jobs, run(2).nodes.clear(), n_nodes=16)
     assert chart["tick"] < 0.01
@@ -138,7 +149,9 @@ def test_a_year_keeps_its_milliseconds_to_a_few() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", [{"nodes": 128}, pytest.param({"nodes": 48, "per_node": 20}, marks=pytest.mark.long)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [{"nodes": 128}, pytest.param({"nodes": 48, "per_node": 20}, marks=pytest.mark.long)], ids=str
+)
 def test_a_hundred_thousand_jobs_stay_small(shape: dict[str, int]) -> None:
     one = run(100_000, **shape, gap=60.0)
     chart = gantt.pack("p", one.jobs, one.nodes, n_nodes=one.n_nodes)

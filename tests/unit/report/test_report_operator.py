@@ -58,7 +58,8 @@ def test_the_page_has_the_operators_part(runs: dict[str, Any]) -> None:
 
 
 def judged(names: tuple[str, str] = ("log#3", "log#6"), **kept: Any) -> JudgedDays:
-    """Two days under a reference (36 and 18 MJ) and under a policy that saves a quarter in the first of its two runs, half in the other."""
+    """Two days under a reference (36 and 18 MJ) and under a policy that saves a quarter in the first of its two runs,
+    half in the other."""
     rows = []
     for policy, seed, share in (("a", 0, 1.0), ("b", 0, 0.75), ("b", 1, 0.5)):
         for name, energy_j in zip(names, (36e6, 18e6), strict=True):
@@ -68,18 +69,23 @@ def judged(names: tuple[str, str] = ("log#3", "log#6"), **kept: Any) -> JudgedDa
 
 
 def test_a_year_of_judged_days_by_hand() -> None:
-    """27 MJ a judged day, two of the four days from #3 to #6: 13.5 MJ, or 3.75 kWh, a day of the year; three eighths of it are saved."""
+    """27 MJ a judged day, two of the four days from #3 to #6: 13.5 MJ, or 3.75 kWh, a day of the year; three eighths of
+    it are saved."""
     days = judged()
     assert (days.judged, days.calendar) == (2, 4)
     both = days.summaries()
     assert both["a"]["energy_j"] == pytest.approx(27e6) and both["b"]["energy_j"] == pytest.approx(27e6 * 5 / 8)
     assert both["a"]["unstarted_share"] == pytest.approx(0.1) and both["b"]["unstarted_share"] == pytest.approx(0.15)
     told = year(both["b"], both["a"], price=0.2, carbon=50.0)
-    assert told["saved_kwh"] == pytest.approx(3.75 * 365.25 * 3 / 8) and told["saved_money"] == pytest.approx(0.2 * told["saved_kwh"])
+    assert told["saved_kwh"] == pytest.approx(3.75 * 365.25 * 3 / 8) and told["saved_money"] == pytest.approx(
+        0.2 * told["saved_kwh"]
+    )
     found = tables_of_days(days, price=0.2, carbon=50.0, currency="EUR")
     assert found is not None
     mean, yearly = found
-    assert "Did not start" in {header[0] for header in mean.headers} and "2 runs where actions are drawn" in mean.caption
+    assert (
+        "Did not start" in {header[0] for header in mean.headers} and "2 runs where actions are drawn" in mean.caption
+    )
     assert "2 days judged of the 4" in yearly.caption and "the other 2 nothing is counted" in yearly.caption
     assert [header[1] for header in yearly.headers] == ["", "kWh", "kWh", "EUR", "kg CO2"]
 
@@ -87,7 +93,9 @@ def test_a_year_of_judged_days_by_hand() -> None:
 def test_a_run_that_takes_longer_does_not_pay_for_nodes_that_are_off() -> None:
     """Policy b needs 100 s more on both days, at 20 W with all nodes off: so much is counted for a too."""
     rows = judged().rows.with_columns(
-        episode=pl.col("day").rank("dense"), window_s=pl.when(pl.col("policy") == "b").then(700.0).otherwise(600.0), asleep_w=20.0
+        episode=pl.col("day").rank("dense"),
+        window_s=pl.when(pl.col("policy") == "b").then(700.0).otherwise(600.0),
+        asleep_w=20.0,
     )
     level = to_one_end(rows)
     grown = pl.when(pl.col("policy") == "a").then(2000.0).otherwise(0.0)

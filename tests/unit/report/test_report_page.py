@@ -53,14 +53,25 @@ def test_everything_in_order(runs: dict[str, Run], comparison: pl.DataFrame) -> 
     figure = frontier({n: r.summary() for n, r in runs.items()})
     extra = Section("About the log", "Plain text.", [(pl.DataFrame({"jobs": [3]}), "a caption")], [(figure, "again")])
     page = Page(
-        render(runs, title="Orion", notes=["First note.", "Second."], comparison=comparison, training=Training(points), sections=[extra])
+        render(
+            runs,
+            title="Orion",
+            notes=["First note.", "Second."],
+            comparison=comparison,
+            training=Training(points),
+            sections=[extra],
+        )
     )
     assert page.titles == [
         "Comparison over episodes", "About the log", "Metrics", "Energy", "Load over time", "Power over time",
         "How waits and slowdowns are distributed", "For the operator: energy, waits, and a year", "Learning curve",
         "Every job on every node", "What the figures mean", "How to run it again",
     ]  # fmt: skip
-    assert page.text.index("Second.") < page.text.index("Energy waste against never") < page.text.index("Comparison over episodes")
+    assert (
+        page.text.index("Second.")
+        < page.text.index("Energy waste against never")
+        < page.text.index("Comparison over episodes")
+    )
     assert page.tags.count("svg") == 8
 
 
@@ -74,7 +85,9 @@ def test_loads_nothing(html: str) -> None:
     assert all(a.startswith("#") for a in page.addresses)
     assert "default-src 'none'" in html
     assert "@import" not in html and "url(http" not in html and "fetch(" not in html
-    outside = [line for line in html.splitlines() if "http" in line and "http-equiv" not in line and "www.w3.org" not in line]
+    outside = [
+        line for line in html.splitlines() if "http" in line and "http-equiv" not in line and "www.w3.org" not in line
+    ]
     assert outside == []
 
 
@@ -83,7 +96,12 @@ def test_names_are_text_not_markup() -> None:
     one = run(3)
     one.jobs = one.jobs.with_columns(job_id=pl.lit(bad) + pl.col("job_id"), user=pl.lit(bad))
     one.manifest = {"note": bad}
-    html = render({bad: one, "other": run(3)}, title=bad, notes=bad, sections=[Section(bad, bad, [(pl.DataFrame({bad: [bad]}), bad)])])
+    html = render(
+        {bad: one, "other": run(3)},
+        title=bad,
+        notes=bad,
+        sections=[Section(bad, bad, [(pl.DataFrame({bad: [bad]}), bad)])],
+    )
     page = Page(html)
     assert "<script>alert" not in html
     assert page.text.count(bad) >= 8

@@ -1,4 +1,5 @@
-"""Figures: labelled, with units, the same bytes every time, readable on any background, and drawn from the right numbers."""
+"""Figures: labelled, with units, the same bytes every time, readable on any background, and drawn from the right
+numbers."""
 
 from __future__ import annotations
 
@@ -47,7 +48,14 @@ def _classes(runs: Runs) -> dict[str, pl.DataFrame]:
 
 def _against() -> pl.DataFrame:
     rows = [
-        {"policy": p, "load": x, "mean_wait_s": f * x, "mean_wait_s_low": f * x - 1, "mean_wait_s_high": f * x + 1, "mean_stretch": f / x}
+        {
+            "policy": p,
+            "load": x,
+            "mean_wait_s": f * x,
+            "mean_wait_s_low": f * x - 1,
+            "mean_wait_s_high": f * x + 1,
+            "mean_stretch": f / x,
+        }
         for p, f in (("sjf", 10.0), ("agent", 8.0))
         for x in (0.1, 1.0, 1.9)
     ]
@@ -56,9 +64,21 @@ def _against() -> pl.DataFrame:
 
 def _days(policies: list[str]) -> pl.DataFrame:
     """Six days of each policy, the last two held out; one of them has no wait to show."""
-    schema = {"policy": pl.String, "day": pl.Int64, "held_out": pl.Boolean, "waste_j": pl.Float64, "mean_wait_s": pl.Float64}
+    schema = {
+        "policy": pl.String,
+        "day": pl.Int64,
+        "held_out": pl.Boolean,
+        "waste_j": pl.Float64,
+        "mean_wait_s": pl.Float64,
+    }
     rows = [
-        {"policy": p, "day": k % 4, "held_out": k > 3, "waste_j": 1e3 * (k + i), "mean_wait_s": None if k == 2 else 9.0 * k}
+        {
+            "policy": p,
+            "day": k % 4,
+            "held_out": k > 3,
+            "waste_j": 1e3 * (k + i),
+            "mean_wait_s": None if k == 2 else 9.0 * k,
+        }
         for i, p in enumerate(policies)
         for k in range(6)
     ]
@@ -72,12 +92,17 @@ def _groups(policies: list[str]) -> pl.DataFrame:
 
 
 def _boxes(runs: Runs) -> dict[str, pl.DataFrame]:
-    return {name: jm.boxes_by_class(jm.slowdown(run.jobs), jm.slowdown_classes(jm.slowdown(run.jobs))) for name, run in runs.items()}
+    return {
+        name: jm.boxes_by_class(jm.slowdown(run.jobs), jm.slowdown_classes(jm.slowdown(run.jobs)))
+        for name, run in runs.items()
+    }
 
 
 FIGURES: dict[str, Callable[[Runs], Figure]] = {
     "load_over_time": lambda runs: plots.load_over_time({n: r.jobs for n, r in runs.items()}, 16),
-    "power_over_time": lambda runs: plots.power_over_time({n: r.nodes for n, r in runs.items()}, {n: r.power for n, r in runs.items()}),
+    "power_over_time": lambda runs: plots.power_over_time(
+        {n: r.nodes for n, r in runs.items()}, {n: r.power for n, r in runs.items()}
+    ),
     "energy_by_state": lambda runs: plots.energy_by_state({n: r.summary() for n, r in runs.items()}),
     "frontier": lambda runs: plots.frontier({n: r.summary() for n, r in runs.items()}),
     "distributions": lambda runs: plots.distributions({"wait_s": {n: jm.wait(r.jobs) for n, r in runs.items()}}),
@@ -107,7 +132,10 @@ def test_every_figure_is_labelled_and_repeats_to_the_byte(name: str, runs: Runs)
     assert style.svg(figure) == style.svg(FIGURES[name](runs))
     labels = [text for axes in figure.axes for text in (axes.get_xlabel(), axes.get_ylabel())]
     assert any(labels)
-    assert all(axes.get_ylabel() or axes.get_yticklabels() or axes.get_shared_y_axes().get_siblings(axes)[1:] for axes in figure.axes)
+    assert all(
+        axes.get_ylabel() or axes.get_yticklabels() or axes.get_shared_y_axes().get_siblings(axes)[1:]
+        for axes in figure.axes
+    )
 
 
 def test_comparison_figure(comparison: pl.DataFrame) -> None:
@@ -119,12 +147,18 @@ def test_comparison_figure(comparison: pl.DataFrame) -> None:
 
 
 def test_a_far_policy_does_not_squeeze_the_others() -> None:
-    """`never` is at 42 times the reference, `rule` a little below it: the bar of `rule` is still seen and no text overlaps."""
+    """`never` is at 42 times the reference, `rule` a little below it: the bar of `rule` is still seen and no text
+    overlaps."""
     metrics = ["waste_j", "energy_j", "transitions", "mean_wait_s", "mean_bounded_slowdown", "mean_stretch"]
     rows = [
         {"policy": policy, "episode": day, "seed": 0, **dict.fromkeys(metrics, factor * (10.0 + day))}
         for day in range(5)
-        for policy, factor in (("timeout:0", 1.0), ("never", 42.0), ("rule", 0.9 + 0.02 * day), ("trained agent (argmax)", 1.2))
+        for policy, factor in (
+            ("timeout:0", 1.0),
+            ("never", 42.0),
+            ("rule", 0.9 + 0.02 * day),
+            ("trained agent (argmax)", 1.2),
+        )
     ]
     figure = curves.changes(compare.episodes(pl.DataFrame(rows), metrics, reference="timeout:0"))
     canvas = FigureCanvasAgg(figure)
@@ -132,15 +166,24 @@ def test_a_far_policy_does_not_squeeze_the_others() -> None:
     assert len(figure.axes) == 6
     for axes in figure.axes:
         points = {round(float(line.get_xdata()[0]), 1): line for line in axes.lines if line.get_marker() == "o"}
-        assert set(points) == {4100.0, -5.7, 20.0}  # 0.9 + 0.02 day, weighted by 10 + day: (10 x .9 + .. + 14 x .98) / 60 = 0.9433
+        # 0.9 + 0.02 day, weighted by 10 + day: (10 x .9 + .. + 14 x .98) / 60 = 0.9433
+        assert set(points) == {4100.0, -5.7, 20.0}
         low, rule, zero = (axes.transData.transform((x, 0.0))[0] for x in (axes.get_xlim()[0], -5.7, 0.0))
         width = axes.get_window_extent().width
         assert (zero - rule) / width > 0.01 and low < rule
     renderer = canvas.get_renderer()
-    texts = [t for axes in figure.axes for t in (axes.title, axes._left_title, axes.xaxis.label, *axes.get_xticklabels()) if t.get_text()]
+    texts = [
+        t
+        for axes in figure.axes
+        for t in (axes.title, axes._left_title, axes.xaxis.label, *axes.get_xticklabels())
+        if t.get_text()
+    ]
     boxes = [t.get_window_extent(renderer) for t in texts]
     assert not [
-        (a.get_text(), b.get_text()) for i, a in enumerate(texts) for j, b in enumerate(texts) if i < j and boxes[i].overlaps(boxes[j])
+        (a.get_text(), b.get_text())
+        for i, a in enumerate(texts)
+        for j, b in enumerate(texts)
+        if i < j and boxes[i].overlaps(boxes[j])
     ]
 
 
@@ -187,7 +230,9 @@ def test_labels_lie_apart_though_their_points_do_not() -> None:
     figure = Figure(figsize=(4.0, 3.0))
     axes = figure.subplots()
     axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
-    labels.beside(axes, [(0.5, 0.5), (0.5, 0.5), (0.51, 0.5), (0.99, 0.99)], ["first", "second", "", "at the edge"], ["k"] * 4)
+    labels.beside(
+        axes, [(0.5, 0.5), (0.5, 0.5), (0.51, 0.5), (0.99, 0.99)], ["first", "second", "", "at the edge"], ["k"] * 4
+    )
     figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in axes.texts]
     assert [text.get_text() for text in axes.texts] == ["first", "second", "at the edge"]
@@ -214,8 +259,12 @@ def test_runs_that_do_not_end_stand_at_the_worse_edge() -> None:
         assert list(cross.get_xdata()) == [18] and list(cross.get_ydata()) == [float(less_is_better)]
     points = pl.DataFrame({"line": "one", "step": [10, 20], "seed": 0, "return": [-3.0, None], "slowdown": [3.0, None]})
     levels = pl.DataFrame({"policy": ["sjf"], "return": [-2.0], "slowdown": [2.0]})
-    panels = curves.learning_panels(points, levels, {"return": "Return", "slowdown": "Slowdown"}, more_is_better=("return",)).axes[:2]
-    assert [[float(y) for line in axes.lines if line.get_marker() == "x" for y in line.get_ydata()] for axes in panels] == [[0.0], [1.0]]
+    panels = curves.learning_panels(
+        points, levels, {"return": "Return", "slowdown": "Slowdown"}, more_is_better=("return",)
+    ).axes[:2]
+    assert [
+        [float(y) for line in axes.lines if line.get_marker() == "x" for y in line.get_ydata()] for axes in panels
+    ] == [[0.0], [1.0]]
 
 
 def test_panels_of_a_wide_range_are_logarithmic_and_mark_greedy_actions() -> None:
@@ -225,7 +274,11 @@ def test_panels_of_a_wide_range_are_logarithmic_and_mark_greedy_actions() -> Non
     wide, narrow = curves.learning_panels(points, levels, {"return": "Return", "slowdown": "Slowdown"}).axes[:2]
     assert (wide.get_yscale(), narrow.get_yscale()) == ("symlog", "linear")
     assert [float(tick) for tick in wide.get_yticks()] == [-5.0, -10.0, -20.0, -50.0]
-    hollow = [line.get_xdata().tolist() for line in narrow.lines if line.get_markerfacecolor() == "white" and line.get_marker() == "o"]
+    hollow = [
+        line.get_xdata().tolist()
+        for line in narrow.lines
+        if line.get_markerfacecolor() == "white" and line.get_marker() == "o"
+    ]
     assert hollow == [[20]]
 
 
@@ -237,8 +290,8 @@ def test_only_the_metrics_named_are_logarithmic() -> None:
 
 
 def test_each_policy_has_its_own_colour_above_its_bound_and_its_name_beside_it() -> None:
-    table = pl.DataFrame({"policy": ["timeout:0", "hold:0.1", "oracle"], "stretch": [0.2, 0.3, 0.5], "waste_j": [9e5, 7e5, 6e5],
-                          "bound": [5e5, 3e5, 2e5]})  # fmt: skip
+    table = pl.DataFrame({"policy": ["timeout:0", "hold:0.1", "oracle"], "stretch": [0.2, 0.3, 0.5],
+                          "waste_j": [9e5, 7e5, 6e5], "bound": [5e5, 3e5, 2e5]})  # fmt: skip
     axes = frontier_plots.waste_above_bound(table, "waste_j").axes[0]
     points = [line for line in axes.lines if line.get_marker() == "o" and len(line.get_xdata())]
     assert [line.get_color() for line in points] == [style.policy_colour(k) for k in (0, 0, 1, 1, 2, 2)]
@@ -247,8 +300,8 @@ def test_each_policy_has_its_own_colour_above_its_bound_and_its_name_beside_it()
 
 
 def test_the_shares_of_a_year_make_up_all_of_its_jobs() -> None:
-    table = pl.DataFrame({"input": ["a", "a"], "year": ["year 1", "year 2"], "sequential": [0.4, 0.5], "error_of_sequential": [0.5, 0.2],
-                          "error_of_others": [0.25, None]})  # fmt: skip
+    table = pl.DataFrame({"input": ["a", "a"], "year": ["year 1", "year 2"], "sequential": [0.4, 0.5],
+                          "error_of_sequential": [0.5, 0.2], "error_of_others": [0.25, None]})  # fmt: skip
     bars = study_plots.yearly_shares(table).axes[0].patches
     assert [bar.get_height() for bar in bars[::2]] == pytest.approx([20.0, 20.0, 15.0, 45.0])
     assert [bar.get_y() for bar in bars[::2]] == pytest.approx([0.0, 20.0, 40.0, 55.0])
@@ -264,7 +317,8 @@ def test_waste_against_stretch_draws_the_least_waste_at_no_more_stretch_and_the_
     axes = frontier_plots.waste_against_stretch({"cut": pl.concat([table, bars], how="horizontal")}).axes[0]
     line = next(one for one in axes.lines if one.get_linestyle() == "-")
     assert line.get_ydata().tolist() == pytest.approx([0.0, -20.0, -20.0])
-    (bar,) = axes.collections[0].get_segments()  # of `ordered`: 0.8 of T(0)'s waste is the line's, less 15 and 5 % of it
+    # of `ordered`: 0.8 of T(0)'s waste is the line's, less 15 and 5 % of it
+    (bar,) = axes.collections[0].get_segments()
     assert bar[:, 1].tolist() == pytest.approx([-32.0, -24.0])
     assert {"ordered", "printed (+50 %)"} <= {text.get_text() for text in axes.texts}
 
@@ -322,7 +376,10 @@ def test_runs_with_points_of_their_own_are_averaged_at_all_of_them() -> None:
     assert mean["value"].to_list() == pytest.approx([1.75, 2.5, 3.25, (2.0 + 5.0 + 4.0 / 3.0) / 2.0])
     assert mean["low"].to_list() == [0.5, 1.0, 1.5, 2.0] and mean["high"][:3].to_list() == [3.0, 4.0, 5.0]
     shared = curves._over_seeds(_training().points)
-    assert shared["value"].to_list() == [-9.0, -8.0, -7.0, -6.0, -5.0] and (shared["high"] - shared["low"]).to_list() == [2.0] * 5
+    assert (
+        shared["value"].to_list() == [-9.0, -8.0, -7.0, -6.0, -5.0]
+        and (shared["high"] - shared["low"]).to_list() == [2.0] * 5
+    )
 
 
 def test_panels_leave_out_a_step_at_which_a_seed_did_not_end() -> None:

@@ -37,7 +37,14 @@ def test_count(value: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("fraction", "text"),
-    [(-0.123, "−12.3\u202f%"), (0.0, "±0\u202f%"), (-0.0001, "±0\u202f%"), (2.5, "+250\u202f%"), (None, "–"), (math.nan, "–")],
+    [
+        (-0.123, "−12.3\u202f%"),
+        (0.0, "±0\u202f%"),
+        (-0.0001, "±0\u202f%"),
+        (2.5, "+250\u202f%"),
+        (None, "–"),
+        (math.nan, "–"),
+    ],
 )
 def test_percent(fraction: float | None, text: str) -> None:
     assert percent(fraction) == text
@@ -45,8 +52,8 @@ def test_percent(fraction: float | None, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "largest", "expected"),
-    [("s", 90.0, (1.0, "s")), ("s", 120.0, (60.0, "min")), ("s", 7200.0, (3600.0, "h")), ("s", 172800.0, (86400.0, "d")),
-     ("J", 5e9, (3.6e9, "MWh")), ("J", 0.0, (1.0, "J")),
+    [("s", 90.0, (1.0, "s")), ("s", 120.0, (60.0, "min")), ("s", 7200.0, (3600.0, "h")),
+     ("s", 172800.0, (86400.0, "d")), ("J", 5e9, (3.6e9, "MWh")), ("J", 0.0, (1.0, "J")),
      ("W", 2500.0, (1e3, "kW")), ("%", 0.4, (0.01, "%")), ("1", 1e9, (1.0, "")), ("s", math.nan, (1.0, "s"))],
 )  # fmt: skip
 def test_scale(kind: str, largest: float, expected: tuple[float, str]) -> None:
@@ -60,10 +67,13 @@ def test_amount_carries_its_unit() -> None:
 
 
 def test_every_named_metric_is_in_a_summary() -> None:
-    """No label for what neither a run nor a tuned policy has; every metric of a comparison has a name, a direction and a meaning."""
+    """No label for what neither a run nor a tuned policy has; every metric of a comparison has a name, a direction and
+    a meaning."""
     times = dict.fromkeys(("submit_s", "start_s", "finish_s", "runtime_s", "walltime_s"), pl.Float64)
     empty = pl.DataFrame(schema={"state": pl.String, **times, "cores": pl.Int64})
-    power = pl.DataFrame(schema={"state": pl.String, "seconds": pl.Float64, "joules": pl.Float64, "transitions": pl.Int64})
+    power = pl.DataFrame(
+        schema={"state": pl.String, "seconds": pl.Float64, "joules": pl.Float64, "transitions": pl.Int64}
+    )
     summary = summarise(empty, power, nodes=1, cores=1, start_s=0.0, end_s=0.0)
     assert set(QUANTITIES) <= set(summary) | set(FIGURES)
     assert all(QUANTITIES[m].better and QUANTITIES[m].meaning for m in METRICS)

@@ -24,7 +24,9 @@ def results() -> dict[str, Any]:
     made = run(300, nodes=12, per_node=4, gap=250.0).jobs  # jobs that fit 12 nodes of 4 cores
     log = escala.Workload.from_jobs(made.select("job_id", "submit_s", "runtime_s", "walltime_s", "cores", "user"))
     machine_ = escala.Platform.uniform(nodes=12, cores=4, power=escala.power.GRID5000)
-    return dict(escala.compare(log, machine_, schedulers=["easy"], shutdowns=["never", "timeout:60", "hold:0.25"]).results)
+    return dict(
+        escala.compare(log, machine_, schedulers=["easy"], shutdowns=["never", "timeout:60", "hold:0.25"]).results
+    )
 
 
 def test_metrics_agree_with_the_tables_of_nodes(results: Mapping[str, Any]) -> None:
@@ -40,7 +42,11 @@ def test_metrics_agree_with_the_tables_of_nodes(results: Mapping[str, Any]) -> N
         window = result.manifest["window"]
         edges = np.linspace(window["start_s"], window["end_s"], 50)
         power = machine.mean_power_by_state(result.nodes, result.power, edges)
-        joules = power.select(pl.sum_horizontal(pl.exclude("from_s", "to_s")) * (pl.col("to_s") - pl.col("from_s"))).sum().item()
+        joules = (
+            power.select(pl.sum_horizontal(pl.exclude("from_s", "to_s")) * (pl.col("to_s") - pl.col("from_s")))
+            .sum()
+            .item()
+        )
         assert joules == pytest.approx(summary["energy_j"], rel=1e-9)
 
 
@@ -59,7 +65,9 @@ def test_chart_holds_every_job_of_a_replay(results: Mapping[str, Any]) -> None:
         got = unpack(chart)
         assert len(got["ids"]) == result.jobs.height
         core_s = (got["finish_s"] - got["start_s"]) * got["cores"]
-        assert core_s.sum() == pytest.approx((jm.measures(result.jobs)["runtime_s"] * result.jobs["cores"]).sum(), rel=1e-6)
+        assert core_s.sum() == pytest.approx(
+            (jm.measures(result.jobs)["runtime_s"] * result.jobs["cores"]).sum(), rel=1e-6
+        )
 
 
 def test_saved_results_give_the_same_page(results: Mapping[str, Any], tmp_path: Path) -> None:
@@ -119,8 +127,11 @@ def test_the_load_of_a_cut_run_ends_at_the_cut() -> None:
 
 
 def test_computing_energy_depends_on_the_policy() -> None:
-    """One node of two cores; jobs of 1, 2, 1 cores: first-fit lets the two small ones share, fcfs runs each by itself, for 100 s more."""
-    log = escala.Workload.from_jobs({"submit_s": [0, 0, 0], "runtime_s": [100] * 3, "walltime_s": [100] * 3, "cores": [1, 2, 1]})
+    """One node of two cores; jobs of 1, 2, 1 cores: first-fit lets the two small ones share, fcfs runs each by itself,
+    for 100 s more."""
+    log = escala.Workload.from_jobs(
+        {"submit_s": [0, 0, 0], "runtime_s": [100] * 3, "walltime_s": [100] * 3, "cores": [1, 2, 1]}
+    )
     platform = escala.Platform.uniform(nodes=1, cores=2, power=escala.power.GRID5000)
     runs = {name: escala.simulate(log, platform, scheduler=name) for name in ("fcfs", "first-fit")}
     alone, shared = (float(run.summary()["computing_j"]) for run in runs.values())

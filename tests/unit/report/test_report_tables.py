@@ -41,7 +41,10 @@ def test_a_single_policy_has_no_winner(runs: dict[str, Run]) -> None:
 
 def test_counts_are_beside_the_means(runs: dict[str, Run]) -> None:
     table = tables.counts_table({name: r.summary() for name, r in runs.items()})
-    assert [c.text for c in table.rows[0][1:3]] == ["400", str((runs["fcfs + never"].jobs["state"] == "COMPLETED").sum())]
+    assert [c.text for c in table.rows[0][1:3]] == [
+        "400",
+        str((runs["fcfs + never"].jobs["state"] == "COMPLETED").sum()),
+    ]
 
 
 def test_comparison_tables_by_hand(comparison: pl.DataFrame) -> None:
@@ -58,7 +61,9 @@ def test_comparison_tables_by_hand(comparison: pl.DataFrame) -> None:
 
 def test_verdict_over_episodes(comparison: pl.DataFrame) -> None:
     said, price = verdict.held_out(comparison)
-    assert said.startswith("Energy waste against never, over 12 paired episodes and 3 seeds: better under agent (−19.0\u202f% [")
+    assert said.startswith(
+        "Energy waste against never, over 12 paired episodes and 3 seeds: better under agent (−19.0\u202f% ["
+    )
     assert said.endswith("]) and rule (−10.0\u202f%).")
     assert price == "agent, the best in energy waste, is undecided in mean wait (±0\u202f%)."
     energy = comparison.with_columns(pl.col("metric").replace("waste_j", "energy_j"))
@@ -127,8 +132,23 @@ def test_verdict_of_single_runs(runs: dict[str, Run]) -> None:
 
 
 def test_frames_get_units_from_their_column_names() -> None:
-    frame = pl.DataFrame({"rule": ["zero runtime", None], "jobs": [8, 12345], "mean_wait_s": [1200.0, None], "waste_change": [-0.1, 0.25]})
+    frame = pl.DataFrame(
+        {
+            "rule": ["zero runtime", None],
+            "jobs": [8, 12345],
+            "mean_wait_s": [1200.0, None],
+            "waste_change": [-0.1, 0.25],
+        }
+    )
     table = tables.frame_table(frame, "cleaning")
-    assert [(name, unit) for name, unit, _ in table.headers] == [("Rule", ""), ("Jobs", ""), ("Mean wait", "min"), ("Waste", "%")]
-    assert [[c.text for c in row] for row in table.rows] == [["zero runtime", "8", "20.00", "−10.00"], ["–", "12\u202f345", "–", "25.00"]]
+    assert [(name, unit) for name, unit, _ in table.headers] == [
+        ("Rule", ""),
+        ("Jobs", ""),
+        ("Mean wait", "min"),
+        ("Waste", "%"),
+    ]
+    assert [[c.text for c in row] for row in table.rows] == [
+        ["zero runtime", "8", "20.00", "−10.00"],
+        ["–", "12\u202f345", "–", "25.00"],
+    ]
     assert tables.frame_table(pl.DataFrame()).rows == []

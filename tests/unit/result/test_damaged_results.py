@@ -27,7 +27,9 @@ JOBS = {
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of a saved run."""
-    folder = escala.simulate(Workload.from_jobs(JOBS), "2x1:grid5000", "easy", "never").save(tmp_path_factory.mktemp("runs") / "run")
+    folder = escala.simulate(Workload.from_jobs(JOBS), "2x1:grid5000", "easy", "never").save(
+        tmp_path_factory.mktemp("runs") / "run"
+    )
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
@@ -46,12 +48,16 @@ def _loaded(folder: Path, files: dict[str, bytes]) -> str | None:
 def test_damaged_manifests(kept: dict[str, bytes], tmp_path: Path) -> None:
     assert _loaded(tmp_path / "run", kept) is None
     chance = random.Random(25)
-    refusals = [_loaded(tmp_path / "run", kept | {"manifest.json": mutated(chance, kept["manifest.json"])}) for _ in range(60)]
+    refusals = [
+        _loaded(tmp_path / "run", kept | {"manifest.json": mutated(chance, kept["manifest.json"])}) for _ in range(60)
+    ]
     assert sum(one is not None for one in refusals) > 20
     assert all(str(tmp_path / "run") in one and len(one) <= MOST_CHARACTERS for one in refusals if one is not None)
 
 
-@pytest.mark.parametrize("content", ["[" * 100_000, '{"format": 1}', '{"format": 1, "platform": 5}', "{", "5", "\udcff"])
+@pytest.mark.parametrize(
+    "content", ["[" * 100_000, '{"format": 1}', '{"format": 1, "platform": 5}', "{", "5", "\udcff"]
+)
 def test_manifests_that_are_none(kept: dict[str, bytes], tmp_path: Path, content: str) -> None:
     told = _loaded(tmp_path / "run", kept | {"manifest.json": content.encode(errors="surrogateescape")})
     assert told is not None and str(tmp_path / "run") in told
@@ -84,12 +90,18 @@ print("told", told)
 @pytest.mark.parametrize("how", ["whole", "in pieces"])
 def test_a_flipped_bit_does_not_end_the_process(tmp_path: Path, how: str) -> None:
     path = tmp_path / "log.parquet"
-    pl.DataFrame({name: JOBS[name] for name in ("submit_s", "runtime_s", "cores")}).write_parquet(path, compression="uncompressed")
+    pl.DataFrame({name: JOBS[name] for name in ("submit_s", "runtime_s", "cores")}).write_parquet(
+        path, compression="uncompressed"
+    )
     done = subprocess.run([sys.executable, "-c", DEADLY, str(path), how], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0 and done.stdout.startswith("told") and done.stdout != "told 0\n", done.stdout + done.stderr[-300:]
+    assert done.returncode == 0 and done.stdout.startswith("told") and done.stdout != "told 0\n", (
+        done.stdout + done.stderr[-300:]
+    )
 
 
-def test_where_no_process_can_be_started_tables_are_read_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_no_process_can_be_started_tables_are_read_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "log.parquet"
     pl.DataFrame({name: JOBS[name] for name in ("submit_s", "runtime_s", "cores")}).write_parquet(path)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))

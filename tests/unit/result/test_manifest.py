@@ -21,18 +21,24 @@ MORE: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("options", [*OPTIONS, *MORE], ids=lambda options: " ".join(str(value) for value in options.values()))
+@pytest.mark.parametrize(
+    "options", [*OPTIONS, *MORE], ids=lambda options: " ".join(str(value) for value in options.values())
+)
 def test_the_manifest_repeats_the_run(options: dict[str, Any]) -> None:
     workload = jobs(5, 150)
     first = escala.simulate(workload, mixed_platform(), **options)
     manifest = json.loads(json.dumps(first.manifest))
     platform = escala.Platform.from_spec(manifest["platform"])
     assert platform == mixed_platform()
-    again = escala.simulate(workload, platform, scheduler=manifest["scheduler"], shutdown=manifest["shutdown"], **manifest["options"])
+    again = escala.simulate(
+        workload, platform, scheduler=manifest["scheduler"], shutdown=manifest["shutdown"], **manifest["options"]
+    )
     for table in ("jobs", "totals", "nodes", "power", "allocations"):
         assert getattr(again, table).equals(getattr(first, table)), table
     ignored = {"elapsed_s"}
-    assert {k: v for k, v in again.manifest.items() if k not in ignored} == {k: v for k, v in first.manifest.items() if k not in ignored}
+    assert {k: v for k, v in again.manifest.items() if k not in ignored} == {
+        k: v for k, v in first.manifest.items() if k not in ignored
+    }
 
 
 def test_it_names_every_option_and_the_workload() -> None:

@@ -23,7 +23,14 @@ def run() -> escala.Result:
 
 
 TABLES = ("jobs", "totals", "nodes", "power", "allocations")
-BATSIM = {"jobs.csv", "schedule.csv", "machine_states.csv", "consumed_energy.csv", "pstate_changes.csv", "manifest.json"}
+BATSIM = {
+    "jobs.csv",
+    "schedule.csv",
+    "machine_states.csv",
+    "consumed_energy.csv",
+    "pstate_changes.csv",
+    "manifest.json",
+}
 FILES = {*(f"{name}.parquet" for name in TABLES), "manifest.json", "summary.json"}
 
 
@@ -97,7 +104,9 @@ def test_batsim_s_own_files_are_never_overwritten(run: escala.Result, tmp_path: 
 def test_a_result_with_anything_else_in_it_is_not_replaced(run: escala.Result, tmp_path: Path) -> None:
     folder = run.save(tmp_path / "out")
     (folder / "decisions.parquet").touch()
-    with pytest.raises(EscalaError, match=r"'decisions\.parquet', which escala simulate did not write there; name another folder$"):
+    with pytest.raises(
+        EscalaError, match=r"'decisions\.parquet', which escala simulate did not write there; name another folder$"
+    ):
         run.save(folder)
 
 
@@ -155,7 +164,9 @@ def test_a_failure_in_the_middle_leaves_things_as_they_were(
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == kept
 
 
-def test_a_failed_swap_puts_the_old_folder_back(run: escala.Result, write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_swap_puts_the_old_folder_back(
+    run: escala.Result, write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = write(run, tmp_path / "out")
     kept = {path.name: path.read_bytes() for path in folder.iterdir()}
     rename, calls = os.rename, 0
@@ -198,7 +209,9 @@ def damaged(folder: Path, change: str) -> None:
         (folder / "totals.parquet").write_bytes((folder / "totals.parquet").read_bytes()[:50])
 
 
-@pytest.mark.parametrize("change", ["no manifest", "half a manifest", "a list", "other format", "no jobs", "half a table"])
+@pytest.mark.parametrize(
+    "change", ["no manifest", "half a manifest", "a list", "other format", "no jobs", "half a table"]
+)
 def test_loading_something_else(run: escala.Result, change: str, tmp_path: Path) -> None:
     folder = run.save(tmp_path / "out")
     damaged(folder, change)
@@ -217,8 +230,8 @@ def test_a_missing_table_is_named_when_it_is_asked_for(run: escala.Result, tmp_p
 
 
 def test_giants_keep_their_jobs(run: escala.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables of nodes that are too large to make are left out, named in the manifest, and refused in one line; saving such a result again
-    works too."""
+    """Tables of nodes that are too large to make are left out, named in the manifest, and refused in one line; saving
+    such a result again works too."""
     large = escala.simulate(jobs(1, 60), mixed_platform())
     monkeypatch.setattr(module, "TOO_MANY_INTERVALS", 10)
     with pytest.raises(EscalaError, match="would have some"):

@@ -1,4 +1,5 @@
-"""The tables of a Result agree with each other: `totals` come from the kernel's ledger, `power` and `nodes` from recorded lives."""
+"""The tables of a Result agree with each other: `totals` come from the kernel's ledger, `power` and `nodes` from
+recorded lives."""
 
 from __future__ import annotations
 
@@ -23,7 +24,12 @@ FIXED = PowerProfile(50.0, 20.0, can_switch=False, name="fixed")
 def mixed_platform() -> Platform:
     """Three profiles, nodes of 1, 4 and 16 cores."""
     cores = np.array([1] * 4 + [4] * 6 + [16] * 3)
-    return Platform(name="mixed", cores=cores, profiles=(SMALL, LARGE, FIXED), profile_of=np.array([0] * 4 + [1] * 4 + [2] * 2 + [1] * 3))
+    return Platform(
+        name="mixed",
+        cores=cores,
+        profiles=(SMALL, LARGE, FIXED),
+        profile_of=np.array([0] * 4 + [1] * 4 + [2] * 2 + [1] * 3),
+    )
 
 
 def jobs(seed: int, count: int = 400) -> escala.Workload:
@@ -71,7 +77,8 @@ def test_tables_agree_in_random_worlds() -> None:
 
 
 def agree(result: escala.Result) -> None:
-    """Sums over nodes = totals, state by state; node seconds = window x nodes; energy of jobs + idle rest = energy of computing nodes."""
+    """Sums over nodes = totals, state by state; node seconds = window x nodes; energy of jobs + idle rest = energy of
+    computing nodes."""
     power = result.power.group_by("state", maintain_order=True).agg(pl.col("seconds", "joules", "transitions").sum())
     totals = result.totals.join(power, on="state", suffix="_of_nodes", validate="1:1")
     assert len(totals) == 5

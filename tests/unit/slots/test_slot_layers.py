@@ -52,7 +52,10 @@ def test_values_and_gradients_of_the_formula(seed: int) -> None:
     for mine, formula in zip(ours, (before.mean(dim=1), hidden @ score), strict=True):
         torch.testing.assert_close(mine, formula, rtol=1e-5, atol=1e-5)
         wanted = torch.randn_like(formula)
-        slopes = [torch.autograd.grad((x * wanted).sum(), given, allow_unused=True, retain_graph=True) for x in (mine, formula)]
+        slopes = [
+            torch.autograd.grad((x * wanted).sum(), given, allow_unused=True, retain_graph=True)
+            for x in (mine, formula)
+        ]
         for slope, of_formula in zip(*slopes, strict=True):
             assert (slope is None) == (of_formula is None)
             if slope is not None:
@@ -66,7 +69,9 @@ def test_observations_are_read_as_they_lie() -> None:
     weight, bias, context, score = parameters(torch.float32)
     other = torch.as_tensor(np.asfortranarray(seen.numpy()))
     assert torch.equal(mean_embedding(seen, SLOTS, weight, bias), mean_embedding(other, SLOTS, weight, bias))
-    assert torch.equal(preferences(seen, SLOTS, weight, bias, context, score), preferences(other, SLOTS, weight, bias, context, score))
+    assert torch.equal(
+        preferences(seen, SLOTS, weight, bias, context, score), preferences(other, SLOTS, weight, bias, context, score)
+    )
     assert mean_embedding(seen[:0], SLOTS, weight, bias).shape == (0, UNITS)
     assert preferences(seen[:0], SLOTS, weight, bias, context[:0], score).shape == (0, SLOTS)
 
@@ -82,7 +87,10 @@ def test_sums_do_not_depend_on_where_arrays_lie() -> None:
     for order in itertools.permutations(given):
         heap = np.concatenate([given[name].ravel() for name in order])  # one behind the other
         ends = np.cumsum([given[name].size for name in order])
-        lie = {name: heap[end - given[name].size : end].reshape(shapes[name]) for name, end in zip(order, ends, strict=True)}
+        lie = {
+            name: heap[end - given[name].size : end].reshape(shapes[name])
+            for name, end in zip(order, ends, strict=True)
+        }
         out = np.empty((4, 10), np.float32)
         _prefer(seen, weight, lie["bias"], lie["context"], lie["score"], lie["room"], out)
         found.add(out.tobytes())

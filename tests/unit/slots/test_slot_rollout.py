@@ -43,7 +43,11 @@ def test_an_agent_learns_from_it() -> None:
     given = {"model": "bernoulli", "load": 1.9, "window": 50, "demand": "clip10", "lists": 200, "lists_seed": 5}
     agent = escala.train("escala/Slots-v0", preset="taught", teacher={"rollout": [16]}, steps=4096, seed=1, **given)
     test = draw_lists(MODEL, 60, 77)
-    ours = play(test, lambda seen, mask: agent.act(seen, mask, None), skip="forced", rescue=50)["slowdown"].to_numpy().mean()
+    ours = (
+        play(test, lambda seen, mask: agent.act(seen, mask, None), skip="forced", rescue=50)["slowdown"]
+        .to_numpy()
+        .mean()
+    )
     assert ours < 0.75 * play(test, "sjf")["slowdown"].to_numpy().mean()
 
 
@@ -89,7 +93,8 @@ def test_recorded_lessons_teach_without_a_decision_of_their_own(tmp_path: Path) 
     agent = escala.train("escala/Slots-v0", preset="look-ahead", teacher=taught, steps=0, **about | given)
     assert agent.manifest["steps_done"] == 0
     greedy = agent.policy(sampled=False)
-    jobs = escala.simulate(lists.workload(0), lists.platform, greedy).jobs  # in the event-driven simulation too it knows the end
+    # in the event-driven simulation too it knows the end
+    jobs = escala.simulate(lists.workload(0), lists.platform, greedy).jobs
     assert jobs["finish_s"].max() < 1000
     agreed = np.mean(agent.act(whole.seen, whole.mask, None) == whole.choice)
     assert agreed > 0.7

@@ -1,4 +1,5 @@
-"""Slotted agents: equal choices in the environment and in the event-driven simulation, saved and loaded; order of slots; teaching."""
+"""Slotted agents: equal choices in the environment and in the event-driven simulation, saved and loaded; order of
+slots; teaching."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ def test_preferences_move_with_the_jobs() -> None:
 
 
 def test_empty_slots_count_as_the_formula_says() -> None:
-    """Taken slots alone are worked through; the same numbers come out of all of them, as the module's formula is written."""
+    """Taken slots alone are worked through; the same numbers come out of all of them, as the module's formula is
+    written."""
     torch.manual_seed(1)
     scorer = SlotScorer(86, slots=10, features=6)
     torch.nn.init.normal_(scorer.preference.weight)
@@ -82,7 +84,8 @@ def test_taught_agent_in_the_environment_and_in_the_simulation(tmp_path: Path, p
         assert jobs["wait_s"].max() == slotted["longest_wait"][0]
     greedy = play(fresh, lambda seen, mask: agent.act(seen, mask, None), rescue=50, **shape)
     assert greedy["finished"].all()
-    assert greedy["slowdown"].mean() < 1.5 * rule  # it has learnt most of what the rule does; untaught agents are at ten times that
+    # it has learnt most of what the rule does; untaught agents are at ten times that
+    assert greedy["slowdown"].mean() < 1.5 * rule
 
 
 def _starts_in_the_environment(agent: escala.Agent, lists: JobLists, sampled: bool, seed: int) -> np.ndarray:
@@ -98,7 +101,11 @@ def _starts_in_the_environment(agent: escala.Agent, lists: JobLists, sampled: bo
     rescued = 0
     while not turn.terminated[0]:
         memory = batch.games.memory[0]
-        silent = memory["row"] - memory["last"] >= RESCUE and batch.worlds.world.s[0, 0]["n_ends"] == 0 and turn.mask[0, 1:].any()
+        silent = (
+            memory["row"] - memory["last"] >= RESCUE
+            and batch.worlds.world.s[0, 0]["n_ends"] == 0
+            and turn.mask[0, 1:].any()
+        )
         if silent and not sampled:
             turn.mask[0, 0] = False
             rescued += 1
@@ -119,12 +126,23 @@ def _starts_in_the_environment(agent: escala.Agent, lists: JobLists, sampled: bo
     ],
 )
 def test_an_agent_starts_every_job_when_it_does_in_the_environment(preset: str, sampled: bool) -> None:
-    """Hardly taught agents, so that greedy actions fall silent too; one pool and two resources, ten slots and 32, charts and numbers."""
+    """Hardly taught agents, so that greedy actions fall silent too; one pool and two resources, ten slots and 32,
+    charts and numbers."""
     algorithm = {"conv3-16": "a2c", "printed": "ppo"}.get(preset, "maskable-ppo")
     kinds = {} if preset in ("conv3-16", "cpu-memory-taught") else {"load": 1.0}
     known = {"arrivals_end": 100} if preset == "look-ahead" else {}
     learn = {"n_steps": 8} | ({} if preset == "conv3-16" else {"batch_size": 16})
-    agent = escala.train("escala/Slots-v0", steps=1, preset=preset, algorithm=algorithm, num_envs=8, learn=learn, lists=8, **kinds, **known)
+    agent = escala.train(
+        "escala/Slots-v0",
+        steps=1,
+        preset=preset,
+        algorithm=algorithm,
+        num_envs=8,
+        learn=learn,
+        lists=8,
+        **kinds,
+        **known,
+    )
     model = {"model": "cpu-memory"} if preset in ("conv3-16", "cpu-memory-taught") else {"load": 1.0}
     fresh = options_of(model | {"lists": 3, "lists_seed": 7}).job_lists()
     for e in range(3):
@@ -135,11 +153,17 @@ def test_an_agent_starts_every_job_when_it_does_in_the_environment(preset: str, 
 
 
 def test_agents_act_as_their_preset_says() -> None:
-    agent = escala.train("escala/Slots-v0", steps=1, preset="taught", num_envs=2, learn={"n_steps": 8, "batch_size": 16}, **LISTS)
+    agent = escala.train(
+        "escala/Slots-v0", steps=1, preset="taught", num_envs=2, learn={"n_steps": 8, "batch_size": 16}, **LISTS
+    )
     assert agent.manifest["sampled"] and "likeliest" not in agent.policy().name
     asked = {"preset": "look-ahead", "num_envs": 2, "learn": {"n_steps": 8, "batch_size": 16}}
     agent = escala.train("escala/Slots-v0", steps=1, **asked, **LISTS)
-    assert not agent.manifest["sampled"] and "likeliest" in agent.policy().name and "likeliest" not in agent.policy(sampled=True).name
+    assert (
+        not agent.manifest["sampled"]
+        and "likeliest" in agent.policy().name
+        and "likeliest" not in agent.policy(sampled=True).name
+    )
 
 
 def _learnt(agent: Any, still: Any) -> bool:
@@ -177,7 +201,12 @@ def test_a_network_on_the_image_learns_by_a_masked_algorithm_too() -> None:
 @pytest.mark.learn
 def test_snapshots_are_whole_trainings_where_the_rate_does_not_fall(tmp_path: Path) -> None:
     """Also over an interruption; a rollout has 32 decisions."""
-    given: dict[str, Any] = {"preset": "printed-compact", "num_envs": 4, "learn": {"n_steps": 8, "batch_size": 16}, **LISTS}
+    given: dict[str, Any] = {
+        "preset": "printed-compact",
+        "num_envs": 4,
+        "learn": {"n_steps": 8, "batch_size": 16},
+        **LISTS,
+    }
     asked = {**given, "steps": 128, "out": tmp_path / "agent", "snapshots": [90, 32, 128]}
     seen = 0
 
@@ -199,7 +228,9 @@ def test_snapshots_are_whole_trainings_where_the_rate_does_not_fall(tmp_path: Pa
         for folder in ("whole", "agent"):
             kept = escala.load_agent(tmp_path / folder / f"after-{n}")
             assert kept.manifest["steps_done"] == alone.manifest["steps_done"] == steps
-            assert all(torch.equal(a, b) for a, b in zip(kept.network.parameters(), alone.network.parameters(), strict=True))
+            assert all(
+                torch.equal(a, b) for a, b in zip(kept.network.parameters(), alone.network.parameters(), strict=True)
+            )
     last = escala.load_agent(tmp_path / "agent").network.parameters()
     assert all(torch.equal(a, b) for a, b in zip(last, whole.network.parameters(), strict=True))
 
@@ -214,7 +245,9 @@ def test_snapshots_are_whole_trainings_where_the_rate_does_not_fall(tmp_path: Pa
         ({"snapshots": 3, "out": "."}, "snapshots=3"),
     ],
 )
-def test_bad_snapshots_are_one_clear_line(given: dict[str, Any], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_snapshots_are_one_clear_line(
+    given: dict[str, Any], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(EscalaError, match=words):
         escala.train("escala/Slots-v0", steps=64, **given)
@@ -223,7 +256,11 @@ def test_bad_snapshots_are_one_clear_line(given: dict[str, Any], words: str, tmp
 def _with_resources(kinds: tuple[str, ...]) -> tuple[Workload, Platform]:
     """60 jobs that ask for cores and for each of `kinds`, and their machine."""
     rng = np.random.default_rng(5)
-    columns = {"submit_s": np.sort(rng.integers(0, 120, 60)), "runtime_s": rng.integers(1, 16, 60), "cores": rng.integers(1, 6, 60)}
+    columns = {
+        "submit_s": np.sort(rng.integers(0, 120, 60)),
+        "runtime_s": rng.integers(1, 16, 60),
+        "cores": rng.integers(1, 6, 60),
+    }
     columns |= {f"demand_{kind}": rng.integers(0, 6, 60) for kind in kinds} | {"single_node": np.ones(60, bool)}
     return Workload.from_jobs(columns), Platform.uniform(1, 10, power=None, resources=dict.fromkeys(kinds, 8))
 
@@ -287,14 +324,24 @@ def test_a_rule_is_imitated_on_the_image(preset: str) -> None:
     rule = play(fresh, "sjf", slots=5)["slowdown"].mean()
     chance = play(fresh, "random", slots=5)["slowdown"].mean()
     teacher = {"hold-back": [(0, 0, 0)], "updates": [150]}
-    agent = escala.train("escala/Slots-v0", steps=0, preset=preset, seed=0, num_envs=2, teacher=teacher, **drawn, lists_seed=1)
+    agent = escala.train(
+        "escala/Slots-v0", steps=0, preset=preset, seed=0, num_envs=2, teacher=teacher, **drawn, lists_seed=1
+    )
     played = play(fresh, lambda seen, mask: agent.act(seen, mask, None), rescue=RESCUE, **shaping(agent.env_options))
     assert played["finished"].all() and played["slowdown"].mean() < (rule + chance) / 2
 
 
 def test_bad_teacher_and_rule_are_one_clear_line() -> None:
     with pytest.raises(EscalaError, match="lessons in files hold the compact observation"):
-        escala.train("escala/Slots-v0", steps=1, preset="printed", algorithm="ppo", num_envs=2, teacher={"lessons": ["x"]}, **LISTS)
+        escala.train(
+            "escala/Slots-v0",
+            steps=1,
+            preset="printed",
+            algorithm="ppo",
+            num_envs=2,
+            teacher={"lessons": ["x"]},
+            **LISTS,
+        )
     wrong = ("sjf", 5, [], {}, {"rollout": 8}, {"rollout": ["a"]}, {"lessons": []}, {"x": [1]})
     for teacher in wrong:
         with pytest.raises(EscalaError, match="give settings"):

@@ -1,4 +1,5 @@
-"""The classic rules on the seven published lists of R1: its author's table, in the environment and in the event-driven simulation."""
+"""The classic rules on the seven published lists of R1: its author's table, in the environment and in the event-driven
+simulation."""
 
 from __future__ import annotations
 
@@ -45,7 +46,9 @@ def test_rules_give_the_authors_table(folder: Path, lists: JobLists, rule: str, 
     assert (ours["makespan"] + submits - paper["makespan"]).abs().max() <= LATENCY  # counted from time 0 there
 
 
-@pytest.mark.parametrize("rule", ["sjf", "sjf-strict", "packer", "tetris", "tetris-normalised", "fcfs", "easy", "hold-back"])
+@pytest.mark.parametrize(
+    "rule", ["sjf", "sjf-strict", "packer", "tetris", "tetris-normalised", "fcfs", "easy", "hold-back"]
+)
 def test_rules_give_the_same_schedule_in_the_event_driven_simulation(lists: JobLists, rule: str) -> None:
     ours = play(lists, rule)
     for e in range(len(lists)):
@@ -68,7 +71,10 @@ def test_random_is_a_policy_with_a_seed_of_its_own(lists: JobLists, placement: s
             again = escala.simulate(few.workload(e), few.platform, scheduler=policy).jobs
             assert jobs["start_s"].equals(again["start_s"])
             slowdown = ((jobs["finish_s"] - jobs["submit_s"]) / jobs["runtime_s"]).mean()
-            assert slowdown == pytest.approx(ours["slowdown"][0], rel=1e-12) and jobs["wait_s"].max() == ours["longest_wait"][0]
+            assert (
+                slowdown == pytest.approx(ours["slowdown"][0], rel=1e-12)
+                and jobs["wait_s"].max() == ours["longest_wait"][0]
+            )
             starts.append(jobs["start_s"].to_list())
         assert starts[0] != starts[1]
 
@@ -115,14 +121,17 @@ def test_easy_looks_as_far_ahead_as_its_head_must_wait() -> None:
             "runtime_s": rng.integers(1, 200, n).astype(float),
             "cores": rng.integers(1, 11, n),
         }
-        lists = given_lists([escala.Workload.from_jobs(columns, name="long")], escala.read_platform("10x1:none"), 1.0, "runtime")
+        lists = given_lists(
+            [escala.Workload.from_jobs(columns, name="long")], escala.read_platform("10x1:none"), 1.0, "runtime"
+        )
         ours = play(lists, "easy", horizon=200)
         jobs = escala.simulate(lists.workload(0), lists.platform, scheduler=SlotPolicy("easy")).jobs
         slowdown = ((jobs["finish_s"] - jobs["submit_s"]) / jobs["runtime_s"]).mean()
         assert slowdown == pytest.approx(ours["slowdown"][0], rel=1e-12)
 
 
-@pytest.mark.parametrize("late_s", [1000.0, 1_600_000_000.0, 9e10])  # the units before the first job are not gone through
+# the units before the first job are not gone through
+@pytest.mark.parametrize("late_s", [1000.0, 1_600_000_000.0, 9e10])
 def test_a_policy_that_knows_the_end_of_arrivals_counts_from_the_first_job_of_a_log(late_s: float) -> None:
     lists = options_of({"load": 1.3, "lists": 1, "lists_seed": 9}).job_lists()
     work = lists.workload(0)
@@ -145,11 +154,14 @@ def test_a_policy_that_knows_the_end_of_arrivals_counts_from_the_first_job_of_a_
 
 
 def test_hold_back_lets_go_when_arrivals_are_known_to_have_ended() -> None:
-    """A long job waits for ten silent units after the short one at 4; where arrivals are known to end at 6 it goes then."""
+    """A long job waits for ten silent units after the short one at 4; where arrivals are known to end at 6 it goes
+    then."""
     jobs = {"submit_s": [0.0, 4.0], "runtime_s": [15.0, 1.0], "cores": [3, 1]}
     for end, start in ((0, 14.0), (6, 6.0)):
         policy = SlotPolicy("hold-back", hold=(3, 10, 0), arrivals_end=end)
-        assert escala.simulate(escala.Workload.from_jobs(jobs), "10x1:none", scheduler=policy).jobs["start_s"].to_list() == [start, 4.0]
+        assert escala.simulate(escala.Workload.from_jobs(jobs), "10x1:none", scheduler=policy).jobs[
+            "start_s"
+        ].to_list() == [start, 4.0]
 
 
 def test_what_a_policy_cannot_schedule_is_one_clear_line() -> None:
@@ -160,7 +172,9 @@ def test_what_a_policy_cannot_schedule_is_one_clear_line() -> None:
     lists = options_of({"model": "cpu-memory", "lists": 1}).job_lists()
     shape = (options_of({}).numbers(1),)
     with pytest.raises(EscalaError, match="trained on another machine"):
-        escala.simulate(lists.workload(0), lists.platform, scheduler=SlotPolicy(lambda seen, mask, random: 0, seen=shape))
+        escala.simulate(
+            lists.workload(0), lists.platform, scheduler=SlotPolicy(lambda seen, mask, random: 0, seen=shape)
+        )
 
 
 @pytest.mark.parametrize("action", [-1, 11, 10**6, 1.0, None])

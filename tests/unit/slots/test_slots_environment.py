@@ -53,7 +53,12 @@ def schedule(batch: SlotsBatch, i: int) -> tuple[np.ndarray, np.ndarray, np.ndar
     rows = slice(int(lists.first[e]), int(lists.first[e + 1]))
     job = lists.job[rows]
     start = batch.worlds.world.run[i, : len(job)]["start"] // 1_000_000
-    return job["submit"] // 1_000_000, start, job["runtime"] // 1_000_000, np.column_stack([job["cores"], lists.demand[rows]])
+    return (
+        job["submit"] // 1_000_000,
+        start,
+        job["runtime"] // 1_000_000,
+        np.column_stack([job["cores"], lists.demand[rows]]),
+    )
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
@@ -82,7 +87,9 @@ def test_reservations_on_named_nodes_never_share_a_node() -> None:
     rollout(batch, seed=1, check=check)
 
 
-@pytest.mark.parametrize("shape", [{"load": 1.9}, {"load": 1.9, "slots": 32}, {"model": "cpu-memory", "rate": 0.9, "window": 30}])
+@pytest.mark.parametrize(
+    "shape", [{"load": 1.9}, {"load": 1.9, "slots": 32}, {"model": "cpu-memory", "rate": 0.9, "window": 30}]
+)
 @pytest.mark.parametrize("placement", ["start-now", "reserve"])
 def test_every_place_is_the_first_one_that_a_search_from_now_on_finds(shape: dict[str, Any], placement: str) -> None:
     batch = SlotsBatch(6, lists=64, placement=placement, **shape)
@@ -96,14 +103,20 @@ def test_every_place_is_the_first_one_that_a_search_from_now_on_finds(shape: dic
         length = int(-(-batch.lists.job["walltime"][at] // 1_000_000))
         need = [int(batch.lists.job["cores"][at]), *batch.lists.demand[at]]
         if placement == "start-now":
-            fits = all(batch.games.used[i, kind, row % ring] + n <= batch.games.capacity[0, kind] for kind, n in enumerate(need))
+            fits = all(
+                batch.games.used[i, kind, row % ring] + n <= batch.games.capacity[0, kind]
+                for kind, n in enumerate(need)
+            )
             return row if fits else -1
         for begin in range(row, row + horizon - length + 1):
             columns = [
                 np.bitwise_or.reduce([batch.games.busy[i, kind, r % ring] for r in range(begin, begin + length)])
                 for kind in range(len(need))
             ]
-            if all(int(taken).bit_count() + n <= batch.games.capacity[0, kind] for kind, (taken, n) in enumerate(zip(columns, need))):
+            if all(
+                int(taken).bit_count() + n <= batch.games.capacity[0, kind]
+                for kind, (taken, n) in enumerate(zip(columns, need))
+            ):
                 return begin
         return -1
 
@@ -118,12 +131,15 @@ def test_every_place_is_the_first_one_that_a_search_from_now_on_finds(shape: dic
 
 def test_a_choice_that_does_not_fit_is_reserved_at_its_first_place_within_the_horizon() -> None:
     jobs = [(0, 5, 6), (0, 4, 6), (0, 3, 4), (0, 15, 10)]  # submission, length, cores
-    work = Workload.from_jobs({"submit_s": [j[0] for j in jobs], "runtime_s": [j[1] for j in jobs], "cores": [j[2] for j in jobs]})
+    work = Workload.from_jobs(
+        {"submit_s": [j[0] for j in jobs], "runtime_s": [j[1] for j in jobs], "cores": [j[2] for j in jobs]}
+    )
     batch = SlotsBatch(1, [work], "10x1", placement="reserve")
     turn = new_turn(batch)
     batch.restart(np.zeros(1, np.int64), turn, {"list": 0})
     assert turn.mask[0].tolist() == [True] * 5 + [False] * 6
-    for slot, start in ((1, 0), (2, 5), (3, 0)):  # job 0 now; job 1 when job 0 has ended; job 2 beside it on nodes 6..9, now
+    # job 0 now; job 1 when job 0 has ended; job 2 beside it on nodes 6..9, now
+    for slot, start in ((1, 0), (2, 5), (3, 0)):
         assert batch.games.starts[0, slot - 1] == start
         batch.step(np.array([slot]), turn)
         assert turn.reward[0] == 0.0
@@ -261,7 +277,11 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
     "model": (None, {"model": "poisson"}, "model='poisson'"),
     "no machine": ([SHORT], {}, "platform"),
     "several nodes": ([SHORT], {"platform": "4x8"}, "one machine"),
-    "off the grid": ([Workload.from_jobs({"submit_s": [0.5], "runtime_s": [1.0], "cores": [1]})], {"platform": "10x1"}, "grid"),
+    "off the grid": (
+        [Workload.from_jobs({"submit_s": [0.5], "runtime_s": [1.0], "cores": [1]})],
+        {"platform": "10x1"},
+        "grid",
+    ),
     "early end": (
         [Workload.from_jobs({"submit_s": [0.0], "runtime_s": [1.0], "walltime_s": [2.0], "cores": [1]})],
         {"platform": "10x1"},

@@ -44,8 +44,12 @@ def test_an_agent_imitates_it_and_is_shown_no_end(tmp_path: Path) -> None:
     assert "arrivals_end" not in agent.env_options and agent.env_options["queue"] == "shortest"
     lists = options_of(given | {"lists_seed": 9}).job_lists()
     ours = play(lists, lambda seen, mask: agent.act(seen, mask, None), rescue=50, skip="forced", **SHORTEST)["slowdown"]
-    nothing = escala.train("escala/Slots-v0", steps=0, preset="open", teacher=teacher | {"updates": [1]}, seed=1, **given)
-    before = play(lists, lambda seen, mask: nothing.act(seen, mask, None), rescue=50, skip="forced", **SHORTEST)["slowdown"]
+    nothing = escala.train(
+        "escala/Slots-v0", steps=0, preset="open", teacher=teacher | {"updates": [1]}, seed=1, **given
+    )
+    before = play(lists, lambda seen, mask: nothing.act(seen, mask, None), rescue=50, skip="forced", **SHORTEST)[
+        "slowdown"
+    ]
     assert ours.to_numpy().mean() < before.to_numpy().mean()
     for wrong in ({"pile": [1.0]}, {"pile": [float("nan")] * 16}):
         with pytest.raises(EscalaError, match="the numbers of hold-pile"):

@@ -39,7 +39,8 @@ def test_whole_machine_jobs_of_one_instant_are_best_in_order_of_length() -> None
 
 
 def test_a_plan_may_wait_for_a_short_job_that_no_rule_knows_of() -> None:
-    # the long job takes the whole machine for 10 units; one unit later a job of one unit arrives: waiting costs 2/10, not waiting 9/1
+    # the long job takes the whole machine for 10 units; one unit later a job of one unit arrives: waiting costs 2/10,
+    # not waiting 9/1
     batch = one_list([(0, 10, 10), (1, 1, 10)])
     assert play(batch.lists, "sjf")["slowdown"][0] == pytest.approx((1 + 10) / 2)
     found = search_plan(batch.lists, np.array([0.0, 1.0]), rounds=40, seed=1)
@@ -72,7 +73,9 @@ def test_a_plan_is_for_one_list_and_one_list_only() -> None:
     with pytest.raises(EscalaError, match="a plan is for one"):
         search_plan(lists, np.zeros(5), rounds=1, seed=0)
     with pytest.raises(EscalaError, match="needs a single list"):
-        escala.train("escala/Slots-v0", steps=1, preset="planned", teacher={"plan": [0.0]}, lists=2, placement="start-now")
+        escala.train(
+            "escala/Slots-v0", steps=1, preset="planned", teacher={"plan": [0.0]}, lists=2, placement="start-now"
+        )
 
 
 @pytest.mark.learn
@@ -106,4 +109,6 @@ def test_several_loads_and_windows_have_equal_shares_of_the_lists() -> None:
     lists = options_of({"load": [0.4, 1.9], "window": [50, 200], "lists": 40}).job_lists()
     assert len(lists) == 40
     last = np.array([lists.job["submit"][row - 1] // 1_000_000 for row in lists.first[1:]])
-    assert (last[:10] < 50).all() and (last[10:20] >= 100).any() and (last[20:30] < 50).all() and (last[30:] >= 150).all()
+    assert (
+        (last[:10] < 50).all() and (last[10:20] >= 100).any() and (last[20:30] < 50).all() and (last[30:] >= 150).all()
+    )

@@ -1,5 +1,5 @@
-"""escala/Slots-v0 with queue="shortest" or "ends": the slots show the shortest of all waiting jobs, or the oldest and the newest, whatever
-waits behind them."""
+"""escala/Slots-v0 with queue="shortest" or "ends": the slots show the shortest of all waiting jobs, or the oldest and
+the newest, whatever waits behind them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,12 @@ SHAPES: tuple[dict[str, Any], ...] = (
 
 def crowded(count: int = 4) -> JobLists:
     """Lists whose queue is far longer than a few slots."""
-    return join([options_of({"load": load, "window": 150, "lists": count, "lists_seed": 5}).job_lists() for load in (0.7, 1.845)])
+    return join(
+        [
+            options_of({"load": load, "window": 150, "lists": count, "lists_seed": 5}).job_lists()
+            for load in (0.7, 1.845)
+        ]
+    )
 
 
 def shown(queue: str, waiting: list[int], length: dict[int, int], slots: int) -> list[int]:
@@ -69,7 +74,9 @@ def test_slots_hold_those_of_all_that_wait_at_every_step(shape: dict[str, Any]) 
 def test_with_room_for_the_whole_queue_nothing_changes() -> None:
     lists = crowded()
     for rule in ("sjf", "sjf-strict", "hold-back", "easy"):
-        first, *others = (play(lists, rule, slots=400, queue=queue)["slowdown"].to_list() for queue in ("oldest", "shortest", "ends"))
+        first, *others = (
+            play(lists, rule, slots=400, queue=queue)["slowdown"].to_list() for queue in ("oldest", "shortest", "ends")
+        )
         assert all(first == pytest.approx(other, rel=1e-12) for other in others)
 
 
@@ -78,7 +85,9 @@ def test_a_few_slots_are_enough_for_strict_sjf_and_the_oldest_are_not() -> None:
     whole, few = play(lists, "sjf-strict", slots=400), play(lists, "sjf-strict", slots=6, queue="shortest")
     stale, ends = play(lists, "sjf-strict", slots=6), play(lists, "sjf-strict", slots=6, queue="ends")
     # of the high load
-    few, whole, stale, ends = (one["slowdown"].to_numpy()[len(lists) // 2 :].mean() for one in (few, whole, stale, ends))
+    few, whole, stale, ends = (
+        one["slowdown"].to_numpy()[len(lists) // 2 :].mean() for one in (few, whole, stale, ends)
+    )
     assert abs(few / whole - 1) < 0.03 and stale > 2 * whole and whole < ends < stale / 1.5
 
 

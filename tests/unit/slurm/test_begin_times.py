@@ -19,14 +19,28 @@ from tests.unit.workload.test_slurm import HEADER, row
 __all__ = ["site"]
 
 SLOW = "SchedulerType=sched/builtin\nSchedulerParameters=batch_sched_delay=0,sched_interval=60"
-OTHERS = ("fcfs", "first-fit", "sjf", "wfp3-fit", "f1", "easy", "easy-sjf", "saf", "easy:queue=xfactor", "conservative", "packer")
+OTHERS = (
+    "fcfs",
+    "first-fit",
+    "sjf",
+    "wfp3-fit",
+    "f1",
+    "easy",
+    "easy-sjf",
+    "saf",
+    "easy:queue=xfactor",
+    "conservative",
+    "packer",
+)
 
 
 def test_a_job_starts_at_the_first_pass_behind_its_begin_time(site: Any) -> None:
-    """sbatch --begin: "the job will be eligible to start on the next poll following the specified time. The exact poll interval depends on
-    the Slurm scheduler (e.g., 60 seconds with the default sched/builtin)". https://slurm.schedmd.com/sbatch.html#OPT_begin
+    """sbatch --begin: "the job will be eligible to start on the next poll following the specified time. The exact poll
+    interval depends on the Slurm scheduler (e.g., 60 seconds with the default sched/builtin)".
+    https://slurm.schedmd.com/sbatch.html#OPT_begin
 
-    Full passes here: slurmctld has started at -2.5, the first tick 60 s behind is that of 57.4, late by 1.4 ms a second.
+    Full passes here: slurmctld has started at -2.5, the first tick 60 s behind is that of 57.4, late by 1.4 ms a
+    second.
     """
     alone = jobs((0, 10, 60, 1), begin_s=[30.0])
     assert starts(alone, site(more=SLOW)) == [57.5]
@@ -36,7 +50,8 @@ def test_a_job_starts_at_the_first_pass_behind_its_begin_time(site: Any) -> None
 
 
 def test_it_holds_nothing_up_before(site: Any) -> None:
-    """Job 1 of all nodes may begin at 100 s: nothing is reserved for it before, and it stands where it was submitted."""
+    """Job 1 of all nodes may begin at 100 s: nothing is reserved for it before, and it stands where it was
+    submitted."""
     work = jobs((0, 50, 60, 4), (1, 300, 300, 2), (2, 10, 60, 4), begin_s=[100.0, None, None])
     assert starts(work, site())[0] > 301, "the long job is not held back for it"
     assert starts(work, site())[2] > starts(work, site())[0], "priority/basic: the order of submission"
@@ -57,8 +72,9 @@ def test_a_dependency_and_a_begin_time_both_hold(site: Any) -> None:
 
 
 def test_minutes_behind_the_start_of_another(site: Any) -> None:
-    """ "After the specified jobs start or are cancelled and 'time' in minutes from job start or cancellation happens, this job can begin
-    execution" (sbatch, --dependency=after:job_id[+time]): by whole seconds, in the next pass that there is. The other may be over."""
+    """ "After the specified jobs start or are cancelled and 'time' in minutes from job start or cancellation happens,
+    this job can begin execution" (sbatch, --dependency=after:job_id[+time]): by whole seconds, in the next pass that
+    there is. The other may be over."""
     for run in (20, 400):
         work = jobs((0, run, 600, 1), (1, 5, 60, 1), dependency=[None, "after:1+2"])
         assert starts(work, site()) == [0.4, 120.6], "ticks are late by 1.4 ms a second, backfill looks at .6"
@@ -73,8 +89,8 @@ def test_minutes_behind_the_start_of_another(site: Any) -> None:
 
 
 def test_minutes_count_anew_where_the_other_starts_anew(tmp_path: Path) -> None:
-    """slurmctld asks whether the other is pending, and for its last start (_test_job_dependency_common in job_scheduler.c). Its node fails
-    at 30 s, and it starts anew at 151 s."""
+    """slurmctld asks whether the other is pending, and for its last start (_test_job_dependency_common in
+    job_scheduler.c). Its node fails at 30 s, and it starts anew at 151 s."""
     (tmp_path / "site.toml").write_text(
         '[[nodes]]\nnames = "n[1-4]"\ncores = 1\n[slurm]\nSelectTypeParameters = "CR_CPU"\n'
         'SchedulerParameters = "bf_interval=1,sched_interval=2,bf_resolution=1,batch_sched_delay=0"\n'
@@ -86,9 +102,11 @@ def test_minutes_count_anew_where_the_other_starts_anew(tmp_path: Path) -> None:
 
 
 def test_age_counts_from_the_begin_time(site: Any) -> None:
-    """Job 1 is eligible from 500 s on, job 2 since 100 s, so job 2 is the older; ACCRUE_ALWAYS "increases the age factor of jobs despite
-    their being ineligible due to either dependencies, holds or begin time in the future" (slurm.conf, PriorityFlags)."""
-    more = "PriorityType=priority/multifactor\nPriorityWeightAge=100000\nAccountingStorageType=accounting_storage/slurmdbd\n"
+    """Job 1 is eligible from 500 s on, job 2 since 100 s, so job 2 is the older; ACCRUE_ALWAYS "increases the age
+    factor of jobs despite their being ineligible due to either dependencies, holds or begin time in the future"
+    (slurm.conf, PriorityFlags)."""
+    more = "PriorityType=priority/multifactor\nPriorityWeightAge=100000\n"
+    more += "AccountingStorageType=accounting_storage/slurmdbd\n"
     more += "SchedulerParameters=bf_interval=1,sched_interval=2,bf_resolution=1,batch_sched_delay=0"
     work = jobs((0, 1000, 1200, 4), (1, 50, 60, 4), (100, 50, 60, 4), begin_s=[None, 500.0, None])
     _, first, second = starts(work, site(more=more))
@@ -98,9 +116,11 @@ def test_age_counts_from_the_begin_time(site: Any) -> None:
 
 
 def test_it_counts_as_submitted(site: Any, tmp_path: Path) -> None:
-    """MaxSubmitJobs counts "pending or running" jobs, whatever they wait for (https://slurm.schedmd.com/resource_limits.html)."""
+    """MaxSubmitJobs counts "pending or running" jobs, whatever they wait for
+    (https://slurm.schedmd.com/resource_limits.html)."""
     (tmp_path / "site.toml").write_text(
-        '[[nodes]]\nnames = "n[1-4]"\ncores = 1\n[slurm]\nSelectTypeParameters = "CR_CPU"\n[qos]\nnormal = {max_submit_per_user = 1}\n'
+        '[[nodes]]\nnames = "n[1-4]"\ncores = 1\n[slurm]\nSelectTypeParameters = "CR_CPU"\n[qos]\nnormal = '
+        "{max_submit_per_user = 1}\n"
     )
     work = jobs((0, 5, 60, 1), (1, 5, 60, 1), begin_s=[300.0, None], user=["a", "a"])
     result = escala.simulate(work, escala.read_site(tmp_path / "site.toml"), scheduler="slurm")
@@ -111,7 +131,10 @@ def drawn(seed: int, n: int = 60) -> dict[str, Any]:
     draw = np.random.default_rng([seed, 77])
     submit = np.sort(draw.integers(0, 600, n)).astype(float)
     run = draw.integers(1, 120, n).astype(float)
-    begin = [float(at + draw.integers(-50, 400)) if late else None for at, late in zip(submit, draw.random(n) < 0.4, strict=True)]
+    begin = [
+        float(at + draw.integers(-50, 400)) if late else None
+        for at, late in zip(submit, draw.random(n) < 0.4, strict=True)
+    ]
     return {
         "job_id": [str(k) for k in range(n)],
         "submit_s": submit,
@@ -126,7 +149,8 @@ def drawn(seed: int, n: int = 60) -> dict[str, Any]:
 @pytest.mark.parametrize("scheduler", OTHERS)
 @pytest.mark.parametrize("rules", ["escala", "batsched"])
 def test_others_take_it_as_the_submission(scheduler: str, rules: str) -> None:
-    """The same starts, nodes and energy as with the later submissions; waits count from the submissions that there were."""
+    """The same starts, nodes and energy as with the later submissions; waits count from the submissions that there
+    were."""
     if rules == "batsched" and scheduler not in ("easy", "fcfs", "saf"):
         pytest.skip("a rule of the reference engine's own")
     for seed in range(6):
@@ -143,21 +167,30 @@ def test_others_take_it_as_the_submission(scheduler: str, rules: str) -> None:
         assert (one.jobs["wait_s"] - (one.jobs["start_s"] - one.jobs["submit_s"])).abs().max() < 1e-6
         assert (one.jobs["start_s"] >= pl.Series(came)).all()
         assert one.totals.equals(two.totals)
-        assert one.manifest["workload"]["sha256"] != escala.Workload.from_jobs({k: v for k, v in table.items() if k != "begin_s"}).digest()
+        assert (
+            one.manifest["workload"]["sha256"]
+            != escala.Workload.from_jobs({k: v for k, v in table.items() if k != "begin_s"}).digest()
+        )
 
 
 def test_moments_move_with_the_clock() -> None:
-    work = escala.Workload.from_jobs({"submit_s": [100.0, 200.0], "runtime_s": [5.0, 5.0], "cores": [1, 1], "begin_s": [150.0, None]})
+    work = escala.Workload.from_jobs(
+        {"submit_s": [100.0, 200.0], "runtime_s": [5.0, 5.0], "cores": [1, 1], "begin_s": [150.0, None]}
+    )
     assert work.window(100.0, 50.0).jobs["begin_s"].to_list() == [50.0]
     assert work.split_days(60.0)[0].jobs["begin_s"].to_list() == [90.0]
     assert work.rescale_load(0.5).jobs.select("submit_s", "begin_s").rows() == [(100.0, 150.0), (300.0, None)]
 
 
 def test_sacct_tells_when_jobs_became_eligible(tmp_path: Path) -> None:
-    """Eligible, "when the job became eligible to run" (https://slurm.schedmd.com/sacct.html): read with what jobs ask of a site, unless it
-    is taken as the submission."""
+    """Eligible, "when the job became eligible to run" (https://slurm.schedmd.com/sacct.html): read with what jobs ask
+    of a site, unless it is taken as the submission."""
     path = tmp_path / "sacct.txt"
-    path.write_text("\n".join((HEADER, row("5"), row("6", Eligible="2024-03-01T10:00:01"), row("7", Eligible="2024-03-01T10:03:00"))))
+    path.write_text(
+        "\n".join(
+            (HEADER, row("5"), row("6", Eligible="2024-03-01T10:00:01"), row("7", Eligible="2024-03-01T10:03:00"))
+        )
+    )
     log = read_workload(path, shapes=True)
     assert log.jobs["begin_s"].to_list() == [60.0, None, None], "neither within a second, nor later than the start"
     assert "dependencies or begin times" not in log.ignored

@@ -1,4 +1,5 @@
-"""Nodes that are closed for a while: outages, drains, reservations (https://slurm.schedmd.com/reservations.html), and their files."""
+"""Nodes that are closed for a while: outages, drains, reservations (https://slurm.schedmd.com/reservations.html), and
+their files."""
 
 from __future__ import annotations
 
@@ -49,12 +50,15 @@ def jobs(*rows: tuple[float, float, float, int], **columns: Any) -> escala.Workl
 def table(workload: escala.Workload, place: Any, more: str = "tick=0.4") -> list[tuple[int, int, str, str]]:
     """(start, finish, state, nodes) of each job, whole seconds."""
     result = escala.simulate(workload, place, scheduler=f"slurm:started=-2.5:tick=0.4:{more}").jobs
-    return [(int(a), int(b), state, nodes) for a, b, state, nodes in result.select("start_s", "finish_s", "state", "nodes").iter_rows()]
+    return [
+        (int(a), int(b), state, nodes)
+        for a, b, state, nodes in result.select("start_s", "finish_s", "state", "nodes").iter_rows()
+    ]
 
 
 def test_what_runs_on_a_failing_node_is_queued_again(tmp_path: Path) -> None:
-    """Job 1 on n1 and n2 loses them at 20 s and may start anew 121 s later (requeue_delay of slurm.conf is 120 s by default, and slurmctld
-    adds one), or 6 s later with requeue_delay=5; job 2 on n3 is left alone."""
+    """Job 1 on n1 and n2 loses them at 20 s and may start anew 121 s later (requeue_delay of slurm.conf is 120 s by
+    default, and slurmctld adds one), or 6 s later with requeue_delay=5; job 2 on n3 is left alone."""
     work = jobs((0.0, 50.0, 60.0, 2), (0.0, 40.0, 60.0, 1))
     place = site(tmp_path, span((0,), 20, 500))
     assert table(work, place) == [(141, 191, "COMPLETED", "1-2"), (0, 40, "COMPLETED", "2")]
@@ -78,7 +82,8 @@ def test_without_requeue_it_is_over(tmp_path: Path) -> None:
 
 
 def test_a_drained_node_takes_nothing_new(tmp_path: Path) -> None:
-    """Job 1 runs on; job 2 of all nodes waits until the drain is over, and job 3, behind it, is backfilled beside the drained node."""
+    """Job 1 runs on; job 2 of all nodes waits until the drain is over, and job 3, behind it, is backfilled beside the
+    drained node."""
     work = jobs((0.0, 50.0, 60.0, 1), (5.0, 10.0, 60.0, 4), (6.0, 10.0, 60.0, 3))
     found = table(work, site(tmp_path, span((0,), 2, 100, "drain")))
     assert found[0] == (0, 50, "COMPLETED", "0")
@@ -87,7 +92,8 @@ def test_a_drained_node_takes_nothing_new(tmp_path: Path) -> None:
 
 
 def test_no_job_runs_into_a_reservation(tmp_path: Path) -> None:
-    """Nodes are reserved from 120 to 200 s: a limit of 60 s fits before, one of 180 s waits, and the short one passes it."""
+    """Nodes are reserved from 120 to 200 s: a limit of 60 s fits before, one of 180 s waits, and the short one passes
+    it."""
     whole = span((0, 1, 2, 3), 120, 200, "reserved")
     work = jobs((5.0, 10.0, 180.0, 1), (6.0, 10.0, 60.0, 4), (70.0, 10.0, 60.0, 1))
     found = table(work, site(tmp_path, whole))
@@ -103,7 +109,8 @@ def test_a_reservation_lasts_to_the_end_of_its_last_second(tmp_path: Path) -> No
 
 
 def test_backfill_plans_around_a_reservation(tmp_path: Path) -> None:
-    """Job 2 of all nodes cannot end before the reservation of n1 and is planned behind it, at 300 s. Job 3 may use the time until then."""
+    """Job 2 of all nodes cannot end before the reservation of n1 and is planned behind it, at 300 s. Job 3 may use the
+    time until then."""
     work = jobs((0.0, 90.0, 100.0, 4), (1.0, 50.0, 240.0, 4), (2.0, 100.0, 120.0, 3))
     found = table(work, site(tmp_path, span((0,), 200, 300, "reserved")))
     assert found[1][0] == 300
@@ -111,19 +118,30 @@ def test_backfill_plans_around_a_reservation(tmp_path: Path) -> None:
 
 
 def test_nobody_is_where_it_is_closed(tmp_path: Path) -> None:
-    """On random worlds: no job overlaps an outage or a reservation of its nodes, none starts in a drain, nothing is lost."""
+    """On random worlds: no job overlaps an outage or a reservation of its nodes, none starts in a drain, nothing is
+    lost."""
     for seed in range(30):
         draw = np.random.default_rng([seed, 91])
         closed = []
         for _ in range(draw.integers(1, 5)):
             begin = float(draw.integers(0, 1500))
             nodes = tuple(int(k) for k in np.flatnonzero(draw.random(4) < 0.5)) or (0,)
-            closed.append(span(nodes, begin, begin + float(draw.integers(20, 400)), str(draw.choice(["down", "drain", "reserved"]))))
+            closed.append(
+                span(
+                    nodes, begin, begin + float(draw.integers(20, 400)), str(draw.choice(["down", "drain", "reserved"]))
+                )
+            )
         place = site(tmp_path, *closed)
         n = 40
         run = draw.exponential(100, n).clip(1)
         rows = list(
-            zip(np.sort(draw.uniform(0, 1500, n)), run, run + draw.exponential(100, n), draw.integers(1, 5, n).tolist(), strict=True)
+            zip(
+                np.sort(draw.uniform(0, 1500, n)),
+                run,
+                run + draw.exponential(100, n),
+                draw.integers(1, 5, n).tolist(),
+                strict=True,
+            )
         )
         work = jobs(*rows, user=draw.choice(["a", "b"], n).tolist())
         settings = settings_of(place)
@@ -138,7 +156,11 @@ def test_nobody_is_where_it_is_closed(tmp_path: Path) -> None:
                 low, high = one.from_s - ORIGIN, one.until_s - ORIGIN
                 if on & set(one.nodes):
                     assert not low < start < high, (seed, j, one)
-                    assert one.kind == "drain" or end <= low + 1e-6 or start >= high - 1 or world.jobs.cut[j], (seed, j, one)
+                    assert one.kind == "drain" or end <= low + 1e-6 or start >= high - 1 or world.jobs.cut[j], (
+                        seed,
+                        j,
+                        one,
+                    )
 
 
 def test_limits_and_fair_share_go_on_over_an_outage(tmp_path: Path) -> None:
@@ -161,7 +183,9 @@ ReservationName=course StartTime=2027-01-16T08:00:00 EndTime=2027-01-16T10:00:00
 
 
 def test_reservations_of_scontrol(tmp_path: Path) -> None:
-    (tmp_path / "slurm.conf").write_text("ClusterName=lab\nNodeName=n[1-3] CPUs=4\nPartitionName=p Nodes=ALL Default=YES\n")
+    (tmp_path / "slurm.conf").write_text(
+        "ClusterName=lab\nNodeName=n[1-3] CPUs=4\nPartitionName=p Nodes=ALL Default=YES\n"
+    )
     (tmp_path / "reservations.txt").write_text(RESERVATIONS)
     place = read_exports([tmp_path / "slurm.conf", tmp_path / "reservations.txt"])
     assert place.closed == (
@@ -201,8 +225,9 @@ def own(nodes: tuple[int, ...], begin: float, end: float, name: str = "course", 
 
 
 def test_a_job_of_a_reservation_runs_in_it_alone(tmp_path: Path) -> None:
-    """ "Jobs using that reservation can use only those resources [...] and no other jobs can use those resources." Job 1 waits for it to
-    begin on idle nodes, job 2 for a node in it while two others are idle; job 3 has those, and job 4 may not pass through it."""
+    """ "Jobs using that reservation can use only those resources [...] and no other jobs can use those resources." Job
+    1 waits for it to begin on idle nodes, job 2 for a node in it while two others are idle; job 3 has those, and job 4
+    may not pass through it."""
     work = jobs(
         (0.0, 30.0, 60.0, 1),
         (110.0, 30.0, 60.0, 2),
@@ -218,9 +243,12 @@ def test_a_job_of_a_reservation_runs_in_it_alone(tmp_path: Path) -> None:
 
 
 def test_what_runs_at_the_end_of_its_reservation_is_killed(tmp_path: Path) -> None:
-    """ResvOverRun: "how long a job already running in a reservation should be permitted to execute after the end time [...] the default
-    value is 0 (kill the job immediately)" (slurm.conf); slurmctld looks each 30 s, and its jobs may start whatever their limits are."""
-    work = jobs((0.0, 500.0, 600.0, 1), (1.0, 5.0, 60.0, 1), reservation=["course", None], dependency=[None, "afternotok:1"])
+    """ResvOverRun: "how long a job already running in a reservation should be permitted to execute after the end time
+    [...] the default value is 0 (kill the job immediately)" (slurm.conf); slurmctld looks each 30 s, and its jobs may
+    start whatever their limits are."""
+    work = jobs(
+        (0.0, 500.0, 600.0, 1), (1.0, 5.0, 60.0, 1), reservation=["course", None], dependency=[None, "afternotok:1"]
+    )
     place = site(tmp_path, own((0, 1), 0, 100))
     assert table(work, place)[0] == (0, 117, "KILLED", "0"), "beats are 30 s apart from 27.4 s on"
     assert table(work, place)[1][2] == "COMPLETED", "it has not gone well"
@@ -232,14 +260,20 @@ def test_what_runs_at_the_end_of_its_reservation_is_killed(tmp_path: Path) -> No
 def test_a_job_that_finds_no_room_in_it_closes_it_and_no_partition(tmp_path: Path) -> None:
     """In the event pass jobs behind it in the reservation wait, those outside do not."""
     builtin = 'SchedulerType = "sched/builtin"\n'
-    work = jobs((0.0, 50.0, 60.0, 1), (1.0, 5.0, 60.0, 2), (2.0, 5.0, 60.0, 1), (3.0, 5.0, 60.0, 2), reservation=["course"] * 3 + [None])
+    work = jobs(
+        (0.0, 50.0, 60.0, 1),
+        (1.0, 5.0, 60.0, 2),
+        (2.0, 5.0, 60.0, 1),
+        (3.0, 5.0, 60.0, 2),
+        reservation=["course"] * 3 + [None],
+    )
     found = table(work, site(tmp_path, own((0, 1), 0, 1000), more=builtin))
     assert [one[0] for one in found] == [0, 50, 55, 3]
 
 
 def test_backfill_plans_in_it_and_around_it(tmp_path: Path) -> None:
-    """Job 2 is planned behind job 1 in the reservation, and job 3 may not delay it; job 4 of all nodes comes behind the reservation, and
-    job 5 fits before it."""
+    """Job 2 is planned behind job 1 in the reservation, and job 3 may not delay it; job 4 of all nodes comes behind the
+    reservation, and job 5 fits before it."""
     work = jobs(
         (0.0, 90.0, 100.0, 1),
         (1.0, 50.0, 60.0, 2),
@@ -271,7 +305,9 @@ def test_who_may_ask_for_it(tmp_path: Path) -> None:
 
     def refused(closure: Closure, **who: Any) -> bool:
         work = jobs((0.0, 5.0, 60.0, 1), reservation=["course"], **who)
-        states = escala.simulate(work, site(tmp_path, closure, more=more), scheduler="slurm", oversized="drop").jobs["state"]
+        states = escala.simulate(work, site(tmp_path, closure, more=more), scheduler="slurm", oversized="drop").jobs[
+            "state"
+        ]
         return states[0] == "REJECTED"
 
     both = own((0,), 0, 1000, users=("ann",), accounts=("teach",))
@@ -281,7 +317,10 @@ def test_who_may_ask_for_it(tmp_path: Path) -> None:
     assert refused(own((0,), 0, 1000, users=("-bob",)), user=["bob"])
     assert not refused(own((0,), 0, 1000, users=("-bob",)), user=["ann"])
     with pytest.raises(EscalaError, match=r"job '1' .* can never run .* 'course' is for others than user 'bob'"):
-        table(jobs((0.0, 5.0, 60.0, 1), reservation=["course"], user=["bob"]), site(tmp_path, own((0,), 0, 1000, users=("ann",))))
+        table(
+            jobs((0.0, 5.0, 60.0, 1), reservation=["course"], user=["bob"]),
+            site(tmp_path, own((0,), 0, 1000, users=("ann",))),
+        )
 
 
 @pytest.mark.parametrize(

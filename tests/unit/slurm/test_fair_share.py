@@ -68,21 +68,41 @@ def factors(place: Any, used: dict[str, float]) -> dict[str, float]:
 
 
 def test_the_fair_tree_ranks_accounts_before_their_users(tmp_path: Path) -> None:
-    """A has used less than its share, so all its users stand before those of B, whatever they used: 4/4, 3/4, 2/4, 1/4."""
+    """A has used less than its share, so all its users stand before those of B, whatever they used: 4/4, 3/4, 2/4,
+    1/4."""
     place = site(tmp_path, "A = {shares = 3}\nB = {shares = 1}")
-    assert factors(place, {"A/a": 60.0, "A/b": 10.0, "B/c": 1.0, "B/d": 39.0}) == {"A/b": 1.0, "A/a": 0.75, "B/c": 0.5, "B/d": 0.25}
+    assert factors(place, {"A/a": 60.0, "A/b": 10.0, "B/c": 1.0, "B/d": 39.0}) == {
+        "A/b": 1.0,
+        "A/a": 0.75,
+        "B/c": 0.5,
+        "B/d": 0.25,
+    }
 
 
 def test_ties_of_the_fair_tree(tmp_path: Path) -> None:
-    """Users that tie share a rank and the next is skipped; a user that ties with an account has the rank of its best user. Of accounts that
-    tie the best user of the second has the rank of the last before: slurmctld does not merge them, since _count_tied_accounts stops at an
-    account, whatever fair_tree.html says."""
+    """Users that tie share a rank and the next is skipped; a user that ties with an account has the rank of its best
+    user. Of accounts that tie the best user of the second has the rank of the last before: slurmctld does not merge
+    them, since _count_tied_accounts stops at an account, whatever fair_tree.html says."""
     flat = site(tmp_path, "A = {}")
-    assert factors(flat, {"A/a": 0.0, "A/b": 10.0, "A/c": 10.0, "A/d": 40.0}) == {"A/a": 1.0, "A/b": 0.75, "A/c": 0.75, "A/d": 0.25}
+    assert factors(flat, {"A/a": 0.0, "A/b": 10.0, "A/c": 10.0, "A/d": 40.0}) == {
+        "A/a": 1.0,
+        "A/b": 0.75,
+        "A/c": 0.75,
+        "A/d": 0.25,
+    }
     two = site(tmp_path, "A = {}\nB = {}")
-    assert factors(two, {"A/a": 10.0, "A/b": 30.0, "B/c": 20.0, "B/d": 20.0}) == {"A/a": 1.0, "A/b": 0.75, "B/c": 0.75, "B/d": 0.75}
+    assert factors(two, {"A/a": 10.0, "A/b": 30.0, "B/c": 20.0, "B/d": 20.0}) == {
+        "A/a": 1.0,
+        "A/b": 0.75,
+        "B/c": 0.75,
+        "B/d": 0.75,
+    }
     mixed = site(tmp_path, "A = {}\nroot = {}")
-    assert factors(mixed, {"root/u": 20.0, "A/a": 5.0, "A/b": 15.0}) == {"root/u": 1.0, "A/a": 1.0, "A/b": pytest.approx(1 / 3)}
+    assert factors(mixed, {"root/u": 20.0, "A/a": 5.0, "A/b": 15.0}) == {
+        "root/u": 1.0,
+        "A/a": 1.0,
+        "A/b": pytest.approx(1 / 3),
+    }
 
 
 def test_no_shares_come_last_and_idle_users_count(tmp_path: Path) -> None:
@@ -91,16 +111,24 @@ def test_no_shares_come_last_and_idle_users_count(tmp_path: Path) -> None:
 
 
 def test_the_classic_formula(tmp_path: Path) -> None:
-    """Shares: A 3 of 4, its users half of it each. Effective usage of a: .2 + (.5 - .2) x 1/2 = .35, its share 3/8: 2^(-.35 / .375)."""
+    """Shares: A 3 of 4, its users half of it each. Effective usage of a: .2 + (.5 - .2) x 1/2 = .35, its share 3/8:
+    2^(-.35 / .375)."""
     place = site(tmp_path, "A = {shares = 3}\nB = {shares = 1}", 'PriorityFlags = "NO_FAIR_TREE"')
     found = factors(place, {"A/a": 20.0, "A/b": 30.0, "B/c": 50.0})
-    assert found == {"A/a": pytest.approx(2 ** (-0.35 / 0.375)), "A/b": pytest.approx(2 ** (-0.4 / 0.375)), "B/c": pytest.approx(2**-2.0)}
-    damped = site(tmp_path, "A = {shares = 3}\nB = {shares = 1}", 'PriorityFlags = "NO_FAIR_TREE"\nFairShareDampeningFactor = 2')
+    assert found == {
+        "A/a": pytest.approx(2 ** (-0.35 / 0.375)),
+        "A/b": pytest.approx(2 ** (-0.4 / 0.375)),
+        "B/c": pytest.approx(2**-2.0),
+    }
+    damped = site(
+        tmp_path, "A = {shares = 3}\nB = {shares = 1}", 'PriorityFlags = "NO_FAIR_TREE"\nFairShareDampeningFactor = 2'
+    )
     assert factors(damped, {"A/a": 20.0, "A/b": 30.0, "B/c": 50.0})["B/c"] == pytest.approx(0.5)
 
 
 def test_who_has_used_less_goes_first(tmp_path: Path) -> None:
-    """bob's second job was submitted last, and starts before ann's, who has used the machine; without fair share the order is kept."""
+    """bob's second job was submitted last, and starts before ann's, who has used the machine; without fair share the
+    order is kept."""
     place = site(tmp_path, "A = {}")
     work = jobs(["A/ann", "A/ann", "A/bob"], cores=[16, 16, 16])
     assert escala.simulate(work, place, scheduler="slurm").jobs.sort("start_s")["job_id"].to_list() == ["1", "3", "2"]
@@ -112,19 +140,27 @@ def test_who_has_used_less_goes_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize("more", ["", 'PriorityDecayHalfLife = "0"', 'PriorityDecayHalfLife = "0-1"'])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_usage_is_the_decayed_integral_of_what_ran(tmp_path: Path, seed: int, more: str) -> None:
-    """An independent ledger, from starts and ends alone: each piece of a run between two steps is charged and decays as slurmctld does it;
-    and that is the integral of cores x 2^(-age / half-life), up to what two steps can change."""
+    """An independent ledger, from starts and ends alone: each piece of a run between two steps is charged and decays as
+    slurmctld does it; and that is the integral of cores x 2^(-age / half-life), up to what two steps can change."""
     draw = np.random.default_rng([seed, 28])
     place = site(tmp_path, "A = {}\nB = {parent = 'A'}", more)
     n = 40
     users = [f"{a}/{u}" for a, u in zip(draw.choice(["A", "B", "C"], n), draw.choice(["x", "y"], n), strict=True)]
     run_s = draw.exponential(900, n).clip(1)
-    work = jobs(users, submit_s=np.sort(draw.uniform(0, 9000, n)), runtime_s=run_s, walltime_s=run_s + 3600, cores=draw.integers(1, 17, n))
+    work = jobs(
+        users,
+        submit_s=np.sort(draw.uniform(0, 9000, n)),
+        runtime_s=run_s,
+        walltime_s=run_s + 3600,
+        cores=draw.integers(1, 17, n),
+    )
     settings = settings_of(place)
     run = play(work, place, settings, Asking(work, place, settings).asked())
     last, decay, kept = int(run.s[t.CHARGED]), run.rules.decay, 2 * run.rules.calc_us // t.SECOND
     begun, zero = run.rules.started_us, run.rules.epoch_us
-    beats = [us for k in range(10_000) if ((us := begun + k * run.rules.calc_us) + zero) // t.SECOND <= last] + [1 << 60]
+    beats = [us for k in range(10_000) if ((us := begun + k * run.rules.calc_us) + zero) // t.SECOND <= last] + [
+        1 << 60
+    ]
     assert (beats[-2] + zero) // t.SECOND == last
     strict, exact = np.zeros(len(run.shares.parent)), np.zeros(len(run.shares.parent))
     for j in range(n):
@@ -135,7 +171,9 @@ def test_the_usage_is_the_decayed_integral_of_what_ran(tmp_path: Path, seed: int
             a, b = (int((us + zero) // t.SECOND) for us in (a_us, b_us))
             ran = min(end, b) - max(start, a)
             if ran > 0:  # an end within the step is charged there, and decays with all else at the end of the step
-                strict[row] += cpus * ran * decay**ran * decay ** (last - (min(a, last) if run.jobs.finish[j] <= b_us else b))
+                strict[row] += (
+                    cpus * ran * decay**ran * decay ** (last - (min(a, last) if run.jobs.finish[j] <= b_us else b))
+                )
     user = run.shares.user == 1
     assert run.shares.usage[user] == pytest.approx(strict[user], rel=1e-9)
     assert run.shares.usage[user] == pytest.approx(exact[user], rel=1 - decay**kept + 1e-9)
@@ -196,15 +234,21 @@ lab| chem|||10||
 
 
 def test_associations_of_sacctmgr(tmp_path: Path) -> None:
-    (tmp_path / "slurm.conf").write_text("ClusterName=lab\nNodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL Default=YES\n")
+    (tmp_path / "slurm.conf").write_text(
+        "ClusterName=lab\nNodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL Default=YES\n"
+    )
     (tmp_path / "assoc.txt").write_text(ASSOC)
     place = read_exports([tmp_path / "slurm.conf", tmp_path / "assoc.txt"])
     assert place.accounts["theory"] == {"parent": "physics", "shares": 2, "users": {"ann": 3}}
     assert place.accounts["chem"] == {"parent": "root", "shares": 10, "users": {}}
     (tmp_path / "written.toml").write_text(site_text(place))
     assert escala.read_site(tmp_path / "written.toml").accounts == place.accounts
-    (tmp_path / "named.txt").write_text("Account|User|Share|Par Name\ntheory||2|physics\nphysics||30|root\ntheory|ann|3|\n")
-    assert read_exports([tmp_path / "slurm.conf", tmp_path / "named.txt"]).accounts["theory"] == place.accounts["theory"]
+    (tmp_path / "named.txt").write_text(
+        "Account|User|Share|Par Name\ntheory||2|physics\nphysics||30|root\ntheory|ann|3|\n"
+    )
+    assert (
+        read_exports([tmp_path / "slurm.conf", tmp_path / "named.txt"]).accounts["theory"] == place.accounts["theory"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ BEHIND = 8
 
 
 def crowd(*more: tuple[Any, ...]) -> escala.Workload:
-    """Job 1 on three of four nodes until 300 s, job 2 of all nodes, then jobs of one node of which one at a time has room, and others."""
+    """Job 1 on three of four nodes until 300 s, job 2 of all nodes, then jobs of one node of which one at a time has
+    room, and others."""
     rows = [(0, 290, 300, 3), (1, 10, 60, 4), *((2 + 0.1 * k, 2, 60, 1) for k in range(BEHIND)), *more]
     return jobs(*rows)
 
@@ -39,9 +40,10 @@ def test_without_a_time_for_a_test_a_pass_takes_none(site: Any) -> None:
 
 
 def test_it_ends_with_the_first_sleep_in_which_something_has_happened(site: Any) -> None:
-    """bf_continue: "Setting this option will cause the backfill scheduler to continue processing pending jobs from its original job list
-    after releasing locks even if job or node state changes" (slurm.conf). Tests take 0.5 s, so that it sleeps after two, at 11 s, until
-    11.5 s; a submission at 11.2 s ends it there. Job 3 is the third to be tested."""
+    """bf_continue: "Setting this option will cause the backfill scheduler to continue processing pending jobs from its
+    original job list after releasing locks even if job or node state changes" (slurm.conf). Tests take 0.5 s, so that
+    it sleeps after two, at 11 s, until 11.5 s; a submission at 11.2 s ends it there. Job 3 is the third to be
+    tested."""
     quiet, busy = crowd(), crowd((11.2, 5, 60, 4))
     assert passes(quiet, place(site), 0.5)[:3:2] == [10, 10], "nothing happens: it goes on"
     found = passes(busy, place(site), 0.5)
@@ -52,8 +54,9 @@ def test_it_ends_with_the_first_sleep_in_which_something_has_happened(site: Any)
 
 
 def test_it_goes_on_no_longer_than_bf_max_time(site: Any) -> None:
-    """ "The maximum time in seconds the backfill scheduler can spend (including time spent sleeping when locks are released) before
-    discontinuing, even if maximum job counts have not been reached." Tests of 0.5 s: two in the first second, none behind it."""
+    """ "The maximum time in seconds the backfill scheduler can spend (including time spent sleeping when locks are
+    released) before discontinuing, even if maximum job counts have not been reached." Tests of 0.5 s: two in the first
+    second, none behind it."""
     assert passes(crowd(), place(site, ",bf_max_time=1"), 0.5)[2] > 60
     assert passes(crowd(), place(site, ",bf_max_time=2"), 0.5)[2] == 10
 

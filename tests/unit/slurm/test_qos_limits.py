@@ -1,4 +1,5 @@
-"""Limits of QOS and associations by hand, as https://slurm.schedmd.com/resource_limits.html has them, and the files that tell of them."""
+"""Limits of QOS and associations by hand, as https://slurm.schedmd.com/resource_limits.html has them, and the files
+that tell of them."""
 
 from __future__ import annotations
 
@@ -42,7 +43,12 @@ def site(tmp_path: Path, text: str, slurm: str = "") -> Any:
 
 def jobs(n: int = 4, **columns: Any) -> escala.Workload:
     """n jobs of one core and 100 MB, a second apart, of 50 s each."""
-    table: dict[str, Any] = {"submit_s": [float(k) for k in range(n)], "runtime_s": [50.0] * n, "walltime_s": [60.0] * n, "cores": [1] * n}
+    table: dict[str, Any] = {
+        "submit_s": [float(k) for k in range(n)],
+        "runtime_s": [50.0] * n,
+        "walltime_s": [60.0] * n,
+        "cores": [1] * n,
+    }
     table |= {"memory_mb_per_core": [100] * n, "user": ["ann"] * n, "qos": ["normal"] * n}
     return escala.Workload.from_jobs({**table, **columns}, origin_s=1_800_000_000.0)
 
@@ -69,7 +75,8 @@ def test_jobs_of_a_qos_and_of_an_account_in_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tres", ["cpu = 2", "mem = 250", "node = 1", "gpu = 2", "'gres/gpu:a' = 2"])
 def test_tres_of_a_group(tmp_path: Path, tres: str) -> None:
-    """Jobs of one core, 100 MB and, where GPUs are counted, one GPU: two at a time. Nodes: all on one, which counts once."""
+    """Jobs of one core, 100 MB and, where GPUs are counted, one GPU: two at a time. Nodes: all on one, which counts
+    once."""
     place = site(tmp_path, f"[qos]\nnormal = {{grp_tres = {{{tres}}}}}")
     work = jobs(gpus_per_node=[1] * 4, nodes=[1] * 4, gpu_kind=["a"] * 4) if "gpu" in tres else jobs()
     assert rounds(work, place) == ([0, 0, 0, 0] if "node" in tres else [0, 0, 1, 1])
@@ -82,10 +89,13 @@ def test_tres_of_a_user_and_of_an_account(tmp_path: Path) -> None:
 
 
 def test_the_documented_order(tmp_path: Path) -> None:
-    """The example of the page: MaxJobs=20 in the partition's QOS, 4 in the user's association, MaxSubmitJobs=50 there: 20 and 50 hold."""
+    """The example of the page: MaxJobs=20 in the partition's QOS, 4 in the user's association, MaxSubmitJobs=50 there:
+    20 and 50 hold."""
     users = "[accounts.root]\nusers = {ann = {max_jobs = 1, max_submit = 3}}"
     place = site(tmp_path, f"[qos]\npart = {{max_jobs_per_user = 2}}\nnormal = 0\n{users}")
-    assert rounds(jobs(partition=["q"] * 4), place) == [0, 0, 1, None], "by the partition's QOS two run; the fourth is refused"
+    assert rounds(jobs(partition=["q"] * 4), place) == [0, 0, 1, None], (
+        "by the partition's QOS two run; the fourth is refused"
+    )
     assert rounds(jobs(), place) == [0, 1, 2, None]
 
 
@@ -99,16 +109,23 @@ def test_over_part_qos_turns_the_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("flags", "starts_at"), [("", 20), (", flags = ['OverPartQOS']", 100)])
 def test_over_part_qos_turns_the_order_of_exempt_times_too(tmp_path: Path, flags: str, starts_at: int) -> None:
     """Job 1 keeps the nodes for 10 s by the QOS of its partition, or 100 s by its own; job 2 is there from 20 s on."""
-    text = f"[qos]\npart = {{exempt_time = 10}}\nlow = {{exempt_time = 100{flags}}}\nhigh = {{priority = 9, preempt = ['low']}}\n"
+    text = (
+        f"[qos]\npart = {{exempt_time = 10}}\nlow = {{exempt_time = 100{flags}}}\nhigh = {{priority = 9, preempt = "
+        f"['low']}}\n"
+    )
     place = site(tmp_path, text, 'PreemptType = "preempt/qos"\nPreemptMode = "cancel"')
     two = {"submit_s": [0.0, 20.0], "runtime_s": [150.0] * 2, "walltime_s": [180.0] * 2, "cores": [16] * 2}
-    started = escala.simulate(jobs(2, **two, qos=["low", "high"], partition=["q"] * 2), place, scheduler="slurm").jobs["start_s"]
+    started = escala.simulate(jobs(2, **two, qos=["low", "high"], partition=["q"] * 2), place, scheduler="slurm").jobs[
+        "start_s"
+    ]
     assert started[0] < 3 and starts_at <= started[1] < starts_at + 5
 
 
 def test_associations_in_a_tree(tmp_path: Path) -> None:
     """Limits of groups hold at each level; those of users come from the nearest account that has one."""
-    place = site(tmp_path, "[accounts]\nx = {max_jobs = 2}\ny = {parent = 'x', grp_jobs = 3, users = {bob = {max_jobs = 1}}}")
+    place = site(
+        tmp_path, "[accounts]\nx = {max_jobs = 2}\ny = {parent = 'x', grp_jobs = 3, users = {bob = {max_jobs = 1}}}"
+    )
     work = jobs(6, user=["ann", "bob", "bob", "ann", "ann", "cat"], account=["y"] * 6)
     assert rounds(work, place) == [0, 0, 1, 0, 1, 1]
 
@@ -125,14 +142,18 @@ def test_a_job_at_its_limit_holds_up_nobody(tmp_path: Path) -> None:
     work = jobs(user=["ann", "ann", "bob", "cat"])
     assert rounds(work, site(tmp_path, text)) == [0, 1, 0, 0]
     strict = SITE.replace("batch_sched_delay=0", "batch_sched_delay=0,assoc_limit_stop")
-    (tmp_path / "strict.toml").write_text(f"{strict}SchedulerType = 'sched/builtin'\n[qos]\npart = 0\nnormal = {{max_jobs_per_user = 1}}\n")
+    (tmp_path / "strict.toml").write_text(
+        f"{strict}SchedulerType = 'sched/builtin'\n[qos]\npart = 0\nnormal = {{max_jobs_per_user = 1}}\n"
+    )
     assert rounds(work, escala.read_site(tmp_path / "strict.toml")) == [0, 1, 1, 1]
 
 
 def test_a_job_at_a_limit_gets_no_reservation(tmp_path: Path) -> None:
-    """ann's wide job waits for a limit and reserves nothing, so that bob's, which would outlast it, starts at once. Without the limit the
-    wide one has the nodes first."""
-    work = jobs(3, user=["ann", "ann", "bob"], cores=[8, 16, 8], walltime_s=[60.0, 60.0, 600.0], runtime_s=[50.0, 50.0, 500.0])
+    """ann's wide job waits for a limit and reserves nothing, so that bob's, which would outlast it, starts at once.
+    Without the limit the wide one has the nodes first."""
+    work = jobs(
+        3, user=["ann", "ann", "bob"], cores=[8, 16, 8], walltime_s=[60.0, 60.0, 600.0], runtime_s=[50.0, 50.0, 500.0]
+    )
     held = site(tmp_path, "[qos]\nnormal = {max_jobs_per_user = 1}")
     assert rounds(work, held)[2] == 0
     assert rounds(work, site(tmp_path, "[qos]\nnormal = 0"))[2] == 2
@@ -175,11 +196,12 @@ lab|root|||1|||||||||||normal|
 lab| physics|||30|||cpu=64||||10||||normal|
 lab|  physics|ann||3|||||||10||||normal|
 lab|  physics|bob||1|||||||4|cpu=8|50||normal|
-"""
+"""  # noqa: E501
 
 
 def test_limits_of_sacctmgr(tmp_path: Path) -> None:
-    """What users have from their account, as sacctmgr repeats it, stands at the account; what is not modelled is told."""
+    """What users have from their account, as sacctmgr repeats it, stands at the account; what is not modelled is
+    told."""
     (tmp_path / "slurm.conf").write_text(
         "ClusterName=lab\nAccountingStorageEnforce=limits,qos\nNodeName=n[1-2] CPUs=4 Gres=gpu:a:2\n"
         "PartitionName=p Nodes=ALL Default=YES QOS=gpu\n"
@@ -250,7 +272,10 @@ def test_limits_of_what_the_site_has_not(tmp_path: Path) -> None:
 
 def test_without_limits_nothing_changes(tmp_path: Path) -> None:
     """Limits that nobody reaches give the schedule of a site without."""
-    free, wide = (site(tmp_path, text) for text in ("", "[qos]\nnormal = {grp_jobs = 99, grp_tres = {cpu = 99, node = 9}}\npart = 0"))
+    free, wide = (
+        site(tmp_path, text)
+        for text in ("", "[qos]\nnormal = {grp_jobs = 99, grp_tres = {cpu = 99, node = 9}}\npart = 0")
+    )
     work = jobs(20, cores=[1, 2, 3, 4] * 5, runtime_s=[30.0 + k for k in range(20)])
     one, other = (escala.simulate(work, place, scheduler="slurm").jobs for place in (free, wide))
     assert one.equals(other)
@@ -258,13 +283,20 @@ def test_without_limits_nothing_changes(tmp_path: Path) -> None:
 
 
 def test_no_more_nodes_are_chosen_than_a_limit_allows(tmp_path: Path) -> None:
-    """3 tasks would go to three nodes of neighbours; two are allowed, and n3 has room for two (acct_policy_get_max_nodes)."""
+    """3 tasks would go to three nodes of neighbours; two are allowed, and n3 has room for two
+    (acct_policy_get_max_nodes)."""
     text = "[accounts]\nx = {grp_tres = {node = 2}, users = {ann = 1}}\n"
     place = site(tmp_path, text)
     path = tmp_path / "site.toml"
-    path.write_text(path.read_text().replace('names = "n[1-4]"\ncores = 4', 'names = "n[1-2]"\ncores = 1').replace("gpus = {a = 2}", GROWN))
+    path.write_text(
+        path.read_text()
+        .replace('names = "n[1-4]"\ncores = 4', 'names = "n[1-2]"\ncores = 1')
+        .replace("gpus = {a = 2}", GROWN)
+    )
     place = escala.read_site(path)
-    work = escala.Workload.from_jobs({"submit_s": [0.0], "runtime_s": [9.0], "walltime_s": [60.0], "tasks": [3], "account": ["x"]})
+    work = escala.Workload.from_jobs(
+        {"submit_s": [0.0], "runtime_s": [9.0], "walltime_s": [60.0], "tasks": [3], "account": ["x"]}
+    )
     assert escala.simulate(work, place, scheduler="slurm").jobs["nodes"].to_list() == ["0 2"]
 
 
@@ -289,7 +321,8 @@ def test_max_tres_is_handed_down_by_resource(tmp_path: Path) -> None:
 
 
 def test_a_job_that_can_never_run_is_submitted_for_ever(tmp_path: Path) -> None:
-    """The second waits for the first to go badly, which has gone well before: it counts (MaxSubmitJobs) as the third comes."""
+    """The second waits for the first to go badly, which has gone well before: it counts (MaxSubmitJobs) as the third
+    comes."""
     place = site(tmp_path, "[qos]\nnormal = {max_submit_per_user = 1}")
     work = jobs(3, submit_s=[0.0, 60.0, 61.0], dependency=[None, "afternotok:1", None])
     result = escala.simulate(work, place, scheduler="slurm")
@@ -297,11 +330,17 @@ def test_a_job_that_can_never_run_is_submitted_for_ever(tmp_path: Path) -> None:
 
 
 def test_who_finds_no_nodes_and_is_over_a_limit_too_holds_up_nobody(tmp_path: Path) -> None:
-    """Three nodes are in use, and the second job needs two: with 12 + 8 cores of its QOS it would be over 19, and closes no partition
-    ("Replacing scheduling error code"); but not over 20."""
+    """Three nodes are in use, and the second job needs two: with 12 + 8 cores of its QOS it would be over 19, and
+    closes no partition ("Replacing scheduling error code"); but not over 20."""
     for most, third in ((19, 0), (20, 1)):
-        place = site(tmp_path, f"[qos]\nnormal = {{grp_tres = {{cpu = {most}}}}}\nhigh = 5", 'SchedulerType = "sched/builtin"')
-        assert rounds(jobs(3, nodes=[3, 2, 1], cores=[12, 8, 1], qos=["normal", "normal", "high"]), place) == [0, 1, third]
+        place = site(
+            tmp_path, f"[qos]\nnormal = {{grp_tres = {{cpu = {most}}}}}\nhigh = 5", 'SchedulerType = "sched/builtin"'
+        )
+        assert rounds(jobs(3, nodes=[3, 2, 1], cores=[12, 8, 1], qos=["normal", "normal", "high"]), place) == [
+            0,
+            1,
+            third,
+        ]
 
 
 def test_memory_that_is_not_given_away_does_not_count(tmp_path: Path) -> None:

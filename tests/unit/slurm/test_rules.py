@@ -1,4 +1,5 @@
-"""Single rules of Slurm by hand. Times of unix: the clock's zero is a multiple of 30 s; slurmctld's passes come 1 s apart unless said.
+"""Single rules of Slurm by hand. Times of unix: the clock's zero is a multiple of 30 s; slurmctld's passes come 1 s
+apart unless said.
 
 The rules are those of Slurm's documentation (slurm.conf, "Scheduling Configuration Guide") and of tests/golden/slurm.
 """
@@ -19,7 +20,11 @@ ORIGIN = 1_800_000_000.0
 
 @pytest.fixture
 def site(tmp_path: Path) -> Any:
-    def make(nodes: str = "NodeName=n[1-4] CPUs=1", partitions: str = "PartitionName=p Nodes=ALL Default=YES", more: str = QUICK) -> Any:
+    def make(
+        nodes: str = "NodeName=n[1-4] CPUs=1",
+        partitions: str = "PartitionName=p Nodes=ALL Default=YES",
+        more: str = QUICK,
+    ) -> Any:
         path = tmp_path / "slurm.conf"
         path.write_text(f"ClusterName=hand\nSelectTypeParameters=CR_CPU\n{more}\n{nodes}\n{partitions}\n")
         return escala.read_site(path)
@@ -30,11 +35,16 @@ def site(tmp_path: Path) -> Any:
 def jobs(*rows: tuple[Any, ...], **columns: Any) -> escala.Workload:
     """Rows of (submit_s, runtime_s, walltime_s, nodes)."""
     table = {name: [row[k] for row in rows] for k, name in enumerate(("submit_s", "runtime_s", "walltime_s", "nodes"))}
-    table |= {"runtime_s": [float(one) for one in table["runtime_s"]], "walltime_s": [float(one) for one in table["walltime_s"]]}
+    table |= {
+        "runtime_s": [float(one) for one in table["runtime_s"]],
+        "walltime_s": [float(one) for one in table["walltime_s"]],
+    }
     return escala.Workload.from_jobs({**table, **columns}, origin_s=ORIGIN)
 
 
-def starts(workload: escala.Workload, site: Any, scheduler: str = "slurm:started=-2.5:tick=0.4", **options: Any) -> list[float]:
+def starts(
+    workload: escala.Workload, site: Any, scheduler: str = "slurm:started=-2.5:tick=0.4", **options: Any
+) -> list[float]:
     result = escala.simulate(workload, site, scheduler=scheduler, **options)
     return [round(one, 1) if one is not None else None for one in result.jobs["start_s"]]
 
@@ -54,7 +64,8 @@ def test_batch_sched_delay_holds_event_passes_apart(site: Any) -> None:
 
 
 def test_an_end_that_nobody_waits_for_has_its_event_pass_too(site: Any) -> None:
-    """The first job begins and ends before the next submission: the pass at 3.4 is its end's, and the second job waits for none."""
+    """The first job begins and ends before the next submission: the pass at 3.4 is its end's, and the second job waits
+    for none."""
     calm = site(more="SchedulerType=sched/builtin\nSchedulerParameters=batch_sched_delay=3,sched_interval=60")
     assert starts(jobs((0.1, 2, 60, 1), (20.1, 10, 60, 1)), calm) == [0.4, 20.4]
 
@@ -66,7 +77,8 @@ def test_builtin_never_passes_the_first(site: Any) -> None:
 
 
 def test_backfill_must_end_before_the_reservation(site: Any) -> None:
-    """A holds three nodes until 120 s, B gets a reservation there. A limit of 60 s fits before; one of 180 s does not."""
+    """A holds three nodes until 120 s, B gets a reservation there. A limit of 60 s fits before; one of 180 s does
+    not."""
     work = jobs((0, 110, 120, 3), (1, 50, 60, 4), (2, 20, 60, 1), (2, 20, 180, 1))
     found = starts(work, site())
     assert found[2] < 3
@@ -81,15 +93,17 @@ def test_limits_are_whole_minutes(site: Any) -> None:
 
 
 def test_a_job_that_would_outlive_its_limit_is_killed_at_a_beat_of_30_s(site: Any) -> None:
-    """slurmctld started at -2.5 s, and kills in the ticks of its event passes at 27.4, 57.5, 87.5 s, 30 whole seconds behind each other
-    (PERIODIC_TIMEOUT in controller.c); the nodes are clear 0.05 s later. A recorded end up to a minute late is kept."""
+    """slurmctld started at -2.5 s, and kills in the ticks of its event passes at 27.4, 57.5, 87.5 s, 30 whole seconds
+    behind each other (PERIODIC_TIMEOUT in controller.c); the nodes are clear 0.05 s later. A recorded end up to a
+    minute late is kept."""
     result = escala.simulate(jobs((0, 1000, 60, 1), (0, 75, 60, 1)), site(), scheduler="slurm:started=-2.5:tick=0.4")
     assert result.jobs["state"].to_list() == ["KILLED", "KILLED"]
     assert [round(one, 1) for one in result.jobs["finish_s"]] == [87.6, 75.4]
 
 
 def test_ends_are_grouped_in_windows_on_the_half_minute_of_unix_time(site: Any) -> None:
-    """Ends planned at 60 s and 90 s lie in one window (from 60 s to the multiple of 30 s behind it and 30 s more): both go at 90 s."""
+    """Ends planned at 60 s and 90 s lie in one window (from 60 s to the multiple of 30 s behind it and 30 s more): both
+    go at 90 s."""
     work = jobs((0, 50, 60, 2), (0, 80, 90, 2), (1, 50, 60, 2), (2, 20, 60, 1))
     result = escala.simulate(work, site(), scheduler="slurm:started=-2.5:tick=0.4")
     assert result.jobs["start_s"][2] == pytest.approx(50.5, abs=1)  # it starts when they are free, whatever was planned
@@ -98,9 +112,10 @@ def test_ends_are_grouped_in_windows_on_the_half_minute_of_unix_time(site: Any) 
 
 
 def test_of_one_planned_end_the_job_that_came_first_leaves_first(site: Any) -> None:
-    """n2 and n1 end at 120 s, n3 at 600 s; 2 nodes of n2-4 are wanted. Before the sort by end, slurmctld's list of jobs is in the order of
-    their submission: n2 goes, n1 is next, and so close that the group is not over; n1 does not count, and n3 goes into it too. The plan is
-    600 s, on n2-3, and a job of 3 minutes has n4 in the meantime. (If n1, which was the first to start, went first, it would be 120 s.)"""
+    """n2 and n1 end at 120 s, n3 at 600 s; 2 nodes of n2-4 are wanted. Before the sort by end, slurmctld's list of jobs
+    is in the order of their submission: n2 goes, n1 is next, and so close that the group is not over; n1 does not
+    count, and n3 goes into it too. The plan is 600 s, on n2-3, and a job of 3 minutes has n4 in the meantime. (If n1,
+    which was the first to start, went first, it would be 120 s.)"""
     two = site(partitions="PartitionName=one Nodes=n1\nPartitionName=rest Nodes=n[2-4]")
     work = jobs(
         *((0, 110, 120, 1), (0, 110, 120, 1), (0, 590, 600, 1), (1, 50, 60, 2), (1, 20, 180, 1)),
@@ -149,15 +164,20 @@ def test_exclusive_takes_whole_nodes_and_waits_for_empty_ones(site: Any) -> None
 
 def test_memory_is_counted_by_core_with_the_default(site: Any) -> None:
     """4000 MB a node, 1000 MB a CPU by default: a job of 3000 MB a CPU leaves room for one CPU only."""
-    shared = site("NodeName=n1 CPUs=4 RealMemory=4000", more=f"SelectTypeParameters=CR_CPU_Memory\nDefMemPerCPU=1000\n{QUICK}")
+    shared = site(
+        "NodeName=n1 CPUs=4 RealMemory=4000", more=f"SelectTypeParameters=CR_CPU_Memory\nDefMemPerCPU=1000\n{QUICK}"
+    )
     work = jobs((0, 50, 60, 1), (1, 20, 60, 1), (2, 20, 60, 1), memory_mb_per_core=[3000, None, None])
     found = starts(work, shared)
     assert found[1] < 2 and found[2] > 20
 
 
 def test_a_node_without_memory_for_all_tasks_of_one_node_parts_the_run(site: Any) -> None:
-    """2 tasks of 1000 MB on one node: n2 has memory for one of them, so it is no neighbour. n1 alone has fewer CPUs than n3-4 together."""
-    rows = "".join(f"NodeName=n{k} CPUs={cpus} RealMemory=4000 Features=f{k}\n" for k, cpus in ((1, 4), (2, 4), (3, 3), (4, 4)))
+    """2 tasks of 1000 MB on one node: n2 has memory for one of them, so it is no neighbour. n1 alone has fewer CPUs
+    than n3-4 together."""
+    rows = "".join(
+        f"NodeName=n{k} CPUs={cpus} RealMemory=4000 Features=f{k}\n" for k, cpus in ((1, 4), (2, 4), (3, 3), (4, 4))
+    )
     shared = site(rows, more="SelectTypeParameters=CR_CPU_Memory\n" + QUICK)
     work = jobs(
         (0, 50, 60, 1),
@@ -171,7 +191,8 @@ def test_a_node_without_memory_for_all_tasks_of_one_node_parts_the_run(site: Any
 
 
 def test_tasks_a_node_are_all_that_a_node_offers(site: Any) -> None:
-    """n1 is free and n2 half full: with one task a node both offer one CPU, and the first is taken; without, the fullest."""
+    """n1 is free and n2 half full: with one task a node both offer one CPU, and the first is taken; without, the
+    fullest."""
     shared = site("NodeName=n1 CPUs=4 Features=a\nNodeName=n2 CPUs=4 Features=b")
     both = {"tasks": [2, 1], "features": ["b", None]}
     assert nodes(jobs((0, 50, 60, 1), (1, 20, 60, 1), **both, tasks_per_node=[None, 1]), shared) == ["1", "0"]
@@ -181,8 +202,8 @@ def test_tasks_a_node_are_all_that_a_node_offers(site: Any) -> None:
 def test_gpus_by_kind_and_task(site: Any) -> None:
     gpus = site("NodeName=n1 CPUs=8 Gres=gpu:a100:2\nNodeName=n2 CPUs=8 Gres=gpu:t4:4")
     work = jobs(
-        (0, 50, 60, 1), (1, 20, 60, 1), (2, 20, 60, 1), gpus_per_node=[2, None, 1], gpu_kind=["a100", None, "a100"], tasks=[1, 3, 1],
-        gpus_per_task=[None, 1, None],
+        (0, 50, 60, 1), (1, 20, 60, 1), (2, 20, 60, 1), gpus_per_node=[2, None, 1], gpu_kind=["a100", None, "a100"],
+        tasks=[1, 3, 1], gpus_per_task=[None, 1, None],
     )  # fmt: skip
     result = escala.simulate(work, gpus, scheduler="slurm")
     assert result.jobs["nodes"].to_list() == ["0", "1", "0"]
@@ -190,8 +211,9 @@ def test_gpus_by_kind_and_task(site: Any) -> None:
 
 
 def test_of_gpus_beyond_those_of_each_node_nothing_counts_in_the_choice(site: Any) -> None:
-    """slurmctld sets nodes with more GPUs at hand before others ("Favor nodes with more co-located GPUs"), but counts no more of them than
-    --gpus-per-node asks for: n1 has enough and is the first. To tasks with GPUs all of them count. (24.11: gres_select_filter.c)"""
+    """slurmctld sets nodes with more GPUs at hand before others ("Favor nodes with more co-located GPUs"), but counts
+    no more of them than --gpus-per-node asks for: n1 has enough and is the first. To tasks with GPUs all of them count.
+    (24.11: gres_select_filter.c)"""
     gpus = site("NodeName=n1 CPUs=8 Gres=gpu:1\nNodeName=n2 CPUs=8 Gres=gpu:4")
     assert nodes(jobs((0, 50, 60, 1), gpus_per_node=[1]), gpus) == ["0"]
     assert nodes(jobs((0, 50, 60, 1), gpus_per_task=[1]), gpus) == ["1"]
@@ -199,8 +221,8 @@ def test_of_gpus_beyond_those_of_each_node_nothing_counts_in_the_choice(site: An
 
 
 def test_to_a_job_with_gpus_a_node_offers_the_cpus_of_its_tasks(site: Any) -> None:
-    """n2 is half full, and the fullest node that suffices goes to a job of one node. With GPUs each node counts with the CPUs of the tasks
-    alone (24.11: gres_filter.c): n1 is as good, and the first."""
+    """n2 is half full, and the fullest node that suffices goes to a job of one node. With GPUs each node counts with
+    the CPUs of the tasks alone (24.11: gres_filter.c): n1 is as good, and the first."""
     gpus = site("NodeName=n1 CPUs=4 Gres=gpu:2 Features=a\nNodeName=n2 CPUs=4 Gres=gpu:2 Features=b")
     both = {"tasks": [2, 1], "features": ["b", None]}
     assert nodes(jobs((0, 50, 60, 1), (1, 20, 60, 1), **both), gpus) == ["1", "1"]
@@ -208,11 +230,17 @@ def test_to_a_job_with_gpus_a_node_offers_the_cpus_of_its_tasks(site: Any) -> No
 
 
 def test_an_exclusive_job_has_all_gpus_of_its_nodes(site: Any) -> None:
-    """sbatch --exclusive: "the job is allocated all CPUs and GRES on all nodes in the allocation". Four of six GPUs are in use then."""
+    """sbatch --exclusive: "the job is allocated all CPUs and GRES on all nodes in the allocation". Four of six GPUs are
+    in use then."""
     gpus = site("NodeName=n[1-2] CPUs=4 Gres=gpu:4")
     gpus = replace(gpus, qos={"normal": 1}, qos_limits={"normal": {"grp_tres": {"gpu": 6}}})
     work = jobs(
-        (0, 50, 60, 1), (1, 20, 60, 1), (2, 20, 60, 1), gpus_per_node=[None, 3, 2], exclusive=[True, False, False], qos=["normal"] * 3
+        (0, 50, 60, 1),
+        (1, 20, 60, 1),
+        (2, 20, 60, 1),
+        gpus_per_node=[None, 3, 2],
+        exclusive=[True, False, False],
+        qos=["normal"] * 3,
     )
     found = starts(work, gpus)
     assert found[1] > 50 and found[2] < 3
@@ -227,7 +255,8 @@ def test_to_an_exclusive_job_a_node_offers_whole_tasks(site: Any) -> None:
 
 
 def test_a_closed_partition_closes_its_nodes_for_the_event_pass(site: Any) -> None:
-    """q shares n1-2 with p. p's first job waits for four nodes, so that q's job may start on n5 alone, and by backfill elsewhere."""
+    """q shares n1-2 with p. p's first job waits for four nodes, so that q's job may start on n5 alone, and by backfill
+    elsewhere."""
     parts = "PartitionName=p Nodes=n[1-4] Default=YES\nPartitionName=q Nodes=n[1-2,5]"
     both = site("NodeName=n[1-5] CPUs=1", parts, "SchedulerType=sched/builtin\n" + QUICK)
     work = jobs((0, 50, 60, 1), (1, 20, 60, 4), (2, 20, 60, 1), (2, 20, 60, 1), partition=["p", "p", "q", "q"])
@@ -238,7 +267,9 @@ def test_a_closed_partition_closes_its_nodes_for_the_event_pass(site: Any) -> No
 
 def test_tiers_stand_before_priorities_and_priorities_before_time(site: Any) -> None:
     parts = "PartitionName=p Nodes=ALL Default=YES\nPartitionName=q Nodes=ALL PriorityTier=5"
-    work = jobs((0, 50, 60, 4), (1, 5, 60, 4), (2, 5, 60, 4), (3, 5, 60, 4), partition=["p", "p", "p", "q"], nice=[0, 100, 0, 0])
+    work = jobs(
+        (0, 50, 60, 4), (1, 5, 60, 4), (2, 5, 60, 4), (3, 5, 60, 4), partition=["p", "p", "p", "q"], nice=[0, 100, 0, 0]
+    )
     found = starts(work, site(partitions=parts))
     assert found[0] < found[3] < found[2] < found[1]
 
@@ -287,8 +318,8 @@ def test_dependencies(site: Any) -> None:
 
 
 def test_a_pass_sees_the_queue_as_it_was_when_it_began(site: Any) -> None:
-    """Job 3 may begin when job 1 has started (`after`): the pass that starts job 1 starts job 2 on the nodes that are left, and job 3, of
-    the highest priority, is looked at in the next."""
+    """Job 3 may begin when job 1 has started (`after`): the pass that starts job 1 starts job 2 on the nodes that are
+    left, and job 3, of the highest priority, is looked at in the next."""
     work = jobs((0, 50, 60, 1), (0, 50, 60, 3), (0, 50, 60, 3), priority=[3, 1, 2], dependency=[None, None, "after:1"])
     assert starts(work, site()) == [0.4, 0.4, pytest.approx(50.4, abs=0.3)]
 
@@ -308,7 +339,8 @@ def test_singleton_waits_for_the_namesake_before(site: Any) -> None:
 
 
 def test_singleton_waits_for_every_namesake_that_runs(site: Any) -> None:
-    """The first outlasts the second, and the fourth, which is no singleton, came later but has started: the third waits for all of them."""
+    """The first outlasts the second, and the fourth, which is no singleton, came later but has started: the third waits
+    for all of them."""
     work = jobs(
         *((0, 50, 60, 1), (1, 5, 60, 1), (2, 5, 60, 1), (3, 70, 120, 1)),
         user=["u"] * 4,
@@ -323,7 +355,9 @@ def test_bf_max_job_test_and_windows_bound_what_is_planned(site: Any) -> None:
     """With one job tested, the second that could pass the first is never looked at."""
     work = jobs((0, 100, 120, 3), (1, 50, 60, 4), (2, 20, 60, 1))
     assert starts(work, site(more=QUICK + ",bf_max_job_test=1"))[2] > 100
-    assert starts(work, site(more=QUICK + ",bf_max_job_user=1"), "slurm:started=-2.5:tick=0.4:bf_max_job_user=1")[2] > 100
+    assert (
+        starts(work, site(more=QUICK + ",bf_max_job_user=1"), "slurm:started=-2.5:tick=0.4:bf_max_job_user=1")[2] > 100
+    )
 
 
 def test_the_least_loaded_node_has_the_largest_part_of_its_cores_free(site: Any) -> None:
@@ -346,7 +380,8 @@ def test_priorities_are_cut_from_sums_as_slurmctld_makes_them(site: Any) -> None
 
 
 def test_an_exclusive_job_is_as_large_as_the_nodes_that_were_found_for_it(site: Any) -> None:
-    """It asks for 1 of 8 cores. Once backfill has planned it, it counts with 8 (total_cpus), more than the 5 of the job before it."""
+    """It asks for 1 of 8 cores. Once backfill has planned it, it counts with 8 (total_cpus), more than the 5 of the job
+    before it."""
     place = site("NodeName=n[1-2] CPUs=8", more=MULTIFACTOR + "PriorityWeightJobSize=1000\nPriorityCalcPeriod=1")
     work = jobs(
         *((0, 90, 120, 2), (1, 50, 60, 1), (2, 50, 120, 1), (2, 50, 120, 1)),
@@ -357,8 +392,9 @@ def test_an_exclusive_job_is_as_large_as_the_nodes_that_were_found_for_it(site: 
 
 
 def test_who_could_not_run_on_what_is_left_closes_nothing(site: Any) -> None:
-    """Job 2 of the higher tier waits, so its nodes 1 to 3 are kept. On node 4 alone job 3 of two cores could not run even if it were idle:
-    its partition stays open for job 4. Where job 3 asks for two nodes, of which one is left, it is closed. Real slurmctlds did so."""
+    """Job 2 of the higher tier waits, so its nodes 1 to 3 are kept. On node 4 alone job 3 of two cores could not run
+    even if it were idle: its partition stays open for job 4. Where job 3 asks for two nodes, of which one is left, it
+    is closed. Real slurmctlds did so."""
     parts = "PartitionName=low Nodes=n[1-4] Default=YES\nPartitionName=high Nodes=n[1-3] PriorityTier=2"
     more = "SchedulerType=sched/builtin\nSchedulerParameters=batch_sched_delay=0,sched_interval=2"
     kept = {"partition": ["low", "high", "low", "low"]}

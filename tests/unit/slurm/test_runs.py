@@ -73,7 +73,9 @@ def test_jobs_that_can_never_run_can_be_dropped(site: Any) -> None:
 
 
 def test_a_plain_platform_is_one_partition(site: Any) -> None:
-    work = escala.Workload.from_jobs({"submit_s": [0.0, 1.0], "runtime_s": [10.0, 10.0], "walltime_s": [60.0, 60.0], "cores": [40, 4]})
+    work = escala.Workload.from_jobs(
+        {"submit_s": [0.0, 1.0], "runtime_s": [10.0, 10.0], "walltime_s": [60.0, 60.0], "cores": [40, 4]}
+    )
     result = escala.simulate(work, "4x16:taurus", "slurm")
     assert result.summary()["n_completed"] == 2
     assert result.totals["joules"].sum() > 0
@@ -95,5 +97,8 @@ def test_shapes_are_read_from_files(site: Any, tmp_path: Path) -> None:
         "0,50,60,2,2,p,true,,\n1,5,60,4,1,p,no,,10\n"
     )
     work = escala.read_workload(path)
-    assert work.jobs.select("nodes", "exclusive", "gpu_kind", "memory_mb_per_core").rows() == [(2, True, None, None), (1, False, None, 10)]
+    assert work.jobs.select("nodes", "exclusive", "gpu_kind", "memory_mb_per_core").rows() == [
+        (2, True, None, None),
+        (1, False, None, 10),
+    ]
     assert escala.simulate(work, site("NodeName=n[1-2] CPUs=4"), scheduler="slurm").jobs["start_s"][1] > 50

@@ -1,4 +1,5 @@
-"""Sites written as site.toml and read back, and sites from what Slurm's commands print, from a gres.conf, and from a log."""
+"""Sites written as site.toml and read back, and sites from what Slurm's commands print, from a gres.conf, and from a
+log."""
 
 from __future__ import annotations
 
@@ -70,7 +71,11 @@ def test_a_folded_list_stands_for_its_names_in_their_order(names: list[str]) -> 
 
 def test_lists_are_short_and_counted_as_people_count() -> None:
     assert folded(["n1", "n2", "n3", "n7", "m07", "m08"]) == "n[1-3,7],m[07-08]"
-    assert folded(["n8", "n9", "n10"]) == "n[8-10]" and folded(["n09", "n10"]) == "n[09-10]" and folded(["n9", "n09"]) == "n[9,09]"
+    assert (
+        folded(["n8", "n9", "n10"]) == "n[8-10]"
+        and folded(["n09", "n10"]) == "n[09-10]"
+        and folded(["n9", "n09"]) == "n[9,09]"
+    )
     assert in_order(["n10", "n2", "b-1", "n1"]) == ["b-1", "n1", "n2", "n10"]
 
 
@@ -79,15 +84,21 @@ def _site() -> Site:
     watts = PowerProfile(400.0, 150.0, can_switch=False, name="old blade", source="measured")
     full = PowerProfile(300.0, 100.0, 5.0, 80.0, 90.0, 20.0, 60.0, name="new")
     every = Partition(
-        "odd", (0, 2, 3), max_s=90061.0, default_s=3600.0, max_nodes=3, min_nodes=1, max_cores_per_node=7, tier=4, factor=9, exclusive=True,
-        up=False, memory_mb_per_core=10, memory_mb_per_node=None, least_loaded=True, accounts=("a",), denied_accounts=("b", 'c"d'),
-        qos=("high",), denied_qos=("low",), own_qos="high", tres_billing_weights="CPU=1.0,Mem=0.25G", preempt_mode="requeue", grace_s=60.0,
+        "odd", (0, 2, 3), max_s=90061.0, default_s=3600.0, max_nodes=3, min_nodes=1, max_cores_per_node=7, tier=4,
+        factor=9, exclusive=True,
+        up=False, memory_mb_per_core=10, memory_mb_per_node=None, least_loaded=True, accounts=("a",),
+        denied_accounts=("b", 'c"d'),
+        qos=("high",), denied_qos=("low",), own_qos="high", tres_billing_weights="CPU=1.0,Mem=0.25G",
+        preempt_mode="requeue", grace_s=60.0,
     )  # fmt: skip
     return Site(
-        "a \"site\" in Zürich", np.array([8, 8, 16, 16, 4]), (watts, full, escala.platform.power.NONE), np.array([0, 0, 1, 1, 2]),
+        "a \"site\" in Zürich", np.array([8, 8, 16, 16, 4]), (watts, full, escala.platform.power.NONE),
+        np.array([0, 0, 1, 1, 2]),
         {"memory": np.array([1, 1, 2, 2, 3]), "gpu": np.array([0, 0, 3, 3, 2]), "gpu:a100": np.array([0, 0, 1, 1, 0])},
-        ("n1", "n2", "g01", "g02", "login"), partitions=(every, Partition("all", tuple(range(5)), default=True, memory_mb_per_node=5)),
-        settings={"schedulerparameters": "bf_interval=30,bf_window=2880"}, features=(("x", "y"), ("x", "y"), (), (), ("z",)),
+        ("n1", "n2", "g01", "g02", "login"), partitions=(every, Partition("all", tuple(range(5)), default=True,
+                                                                          memory_mb_per_node=5)),
+        settings={"schedulerparameters": "bf_interval=30,bf_window=2880"},
+        features=(("x", "y"), ("x", "y"), (), (), ("z",)),
         weights=np.array([1, 1, 5, 5, 1]), threads=np.array([2, 2, 1, 1, 1]), qos={"high": 10, "of the night": 0},
         closed=(Closure((0, 1), 5.5, 1e11, "drain"), Closure((4,), 1.8e9, 1.8e9 + 60, "down", False)),
         qos_limits={
@@ -107,7 +118,9 @@ def test_a_written_site_reads_back_equal(tmp_path: Path) -> None:
     names = [one.name for one in fields(Site) if one.name not in ("unread", "speed")]
     same = [name for name in names if np.array_equal(getattr(site, name), getattr(usual, name))]
     assert same == ["cores"], "each field of a site is in this test"
-    assert {one.name for one in fields(Partition) if all(getattr(p, one.name) == one.default for p in site.partitions)} == set()
+    assert {
+        one.name for one in fields(Partition) if all(getattr(p, one.name) == one.default for p in site.partitions)
+    } == set()
     path = tmp_path / "site.toml"
     path.write_text(site_text(site, ["two\nlines"]), encoding="utf-8")
     assert escala.read_site(path) == site and path.read_text(encoding="utf-8").startswith("# two\n# lines\n\nname")
@@ -131,7 +144,12 @@ def test_a_site_from_what_scontrol_prints(tmp_path: Path) -> None:
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     site = read_exports([tmp_path / name for name in texts])
-    assert site.name == "lab" and site.names == ("n1", "n2") and site.cores.tolist() == [8, 8] and site.weights.tolist() == [3, 1]
+    assert (
+        site.name == "lab"
+        and site.names == ("n1", "n2")
+        and site.cores.tolist() == [8, 8]
+        and site.weights.tolist() == [3, 1]
+    )
     assert site.features == (("fast", "avx"), ()) and site.resources["gpu:a100"].tolist() == [0, 2]
     assert site.qos == {"high": 100, "low": 0}
     assert set(site.settings) == {"schedulerparameters", "prioritytype"}, "no hosts, no users"
@@ -145,7 +163,8 @@ def test_a_site_from_what_scontrol_prints(tmp_path: Path) -> None:
 def test_kinds_of_gpus_come_from_the_gres_conf_beside(tmp_path: Path) -> None:
     (tmp_path / "slurm.conf").write_text("NodeName=g[1-3] CPUs=8 Gres=gpu:2\nNodeName=g4 CPUs=8 Gres=gpu:4\n")
     (tmp_path / "gres.conf").write_text(
-        "AutoDetect=off\nNodeName=g[1-2] Name=gpu Type=a100 File=/dev/nvidia[0-1]\nNodeName=g4 Name=gpu Type=t4 Count=2\n"
+        "AutoDetect=off\nNodeName=g[1-2] Name=gpu Type=a100 File=/dev/nvidia[0-1]\nNodeName=g4 Name=gpu Type=t4 "
+        "Count=2\n"
     )
     site = escala.read_site(tmp_path / "slurm.conf")
     assert site.resources["gpu"].tolist() == [2, 2, 2, 4] and site.resources["gpu:a100"].tolist() == [2, 2, 0, 0]
@@ -168,7 +187,14 @@ GRES = "AutoDetect=off\nNodeName=n2 Name=gpu Type=a100 File=/dev/nvidia[0-1]\n"
 
 def test_damaged_exports_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
     """A line is lost, cut, doubled or scrambled; both ends of it happen."""
-    texts = {"nodes": NODES, "partitions": PARTITIONS, "config": CONFIG, "qos": QOS, "associations": ACCOUNTS, "gres": GRES}
+    texts = {
+        "nodes": NODES,
+        "partitions": PARTITIONS,
+        "config": CONFIG,
+        "qos": QOS,
+        "associations": ACCOUNTS,
+        "gres": GRES,
+    }
     chance = np.random.default_rng(5)
     ends = {True: 0, False: 0}
     for _ in range(300):
@@ -178,7 +204,12 @@ def test_damaged_exports_are_read_or_refused_in_one_line(tmp_path: Path) -> None
             k = int(chance.integers(len(lines)))
             at = int(chance.integers(len(lines[k]) + 1))
             other = chance.choice(
-                ["", lines[k][:at], lines[k] + lines[k], lines[k][:at] + "|=,[9-1]\u00e9"[int(chance.integers(8)) :] + lines[k][at:]]
+                [
+                    "",
+                    lines[k][:at],
+                    lines[k] + lines[k],
+                    lines[k][:at] + "|=,[9-1]\u00e9"[int(chance.integers(8)) :] + lines[k][at:],
+                ]
             )
             lines[k : k + 1] = [str(other)] if chance.random() < 0.3 else lines[k : k + 1]
             (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -199,7 +230,8 @@ SACCT = "JobID|Partition|Submit|Start|End|State|AllocCPUS|NNodes|NodeList|AllocT
     for job, partition, begun, ended, cores, nodes, hosts, tres, memory in (
         (1, "cpu", 1, 3, 4, 1, "n1", "cpu=4,node=1", "4Gn"),
         (2, "cpu", 2, 4, 8, 2, "n[1-2]", "cpu=8,node=2", "2000Mc"),
-        (3, "cpu", 3, 5, 4, 1, "n1", "cpu=4,node=1", "2147486648Mn"),  # 3000 MB a core, as Slurm 16.05 wrote it; begins as job 1 ends
+        # 3000 MB a core, as Slurm 16.05 wrote it; begins as job 1 ends
+        (3, "cpu", 3, 5, 4, 1, "n1", "cpu=4,node=1", "2147486648Mn"),
         (4, "gpu", 1, 2, 6, 2, "g[09-10]", "cpu=6,gres/gpu:a100=4,gres/gpu=4,mem=8G,node=2", ""),
     )
 )
@@ -210,7 +242,8 @@ def test_a_site_from_where_jobs_ran(tmp_path: Path) -> None:
     path.write_text(SACCT)
     log = escala.read_workload(path, shapes=True)
     assert log.jobs.select("nodes", "memory_mb_per_core", "memory_mb_per_node", "gpus_per_node", "gpu_kind").rows() == [
-        (1, None, 4096, None, None), (2, 2000, None, None, None), (1, 3000, None, None, None), (2, None, 4096, 2, "a100")
+        (1, None, 4096, None, None), (2, 2000, None, None, None), (1, 3000, None, None, None),
+        (2, None, 4096, 2, "a100")
     ]  # fmt: skip
     assert "hosts" not in escala.read_workload(path).jobs.columns
     found = inferred(log)
@@ -229,12 +262,16 @@ def test_slots_of_torque_are_counted_node_by_node(tmp_path: Path) -> None:
     path = tmp_path / "pbs.log"
     hosts = ("c1/0+c1/1+c1/2+c2/0", "c1/3-5")
     path.write_text("".join(
-        f"01/01/2024 00:10:00;E;{k}.m;user=a queue=q ctime=1704067200 start=1704067{k}00 exec_host={text} Resource_List.nodect=2 "
-        f"Resource_List.mem=4gb total_execution_slots={4 - k % 2} unique_node_count={2 - k % 2} end=1704067{k + 5}00 Exit_status=0\n"
+        f"01/01/2024 00:10:00;E;{k}.m;user=a queue=q ctime=1704067200 start=1704067{k}00 exec_host={text} "
+        f"Resource_List.nodect=2 Resource_List.mem=4gb total_execution_slots={4 - k % 2} "
+        f"unique_node_count={2 - k % 2} end=1704067{k + 5}00 Exit_status=0\n"
         for k, text in zip((2, 3), hosts, strict=True)
     ))  # fmt: skip
     log = escala.read_workload(path, shapes=True)
-    assert log.jobs["memory_mb_per_node"].to_list() == [2048, 4096] and log.jobs["hosts"].to_list() == ["c1,c1,c1,c2", "c1,c1,c1"]
+    assert log.jobs["memory_mb_per_node"].to_list() == [2048, 4096] and log.jobs["hosts"].to_list() == [
+        "c1,c1,c1,c2",
+        "c1,c1,c1",
+    ]
     assert dict(zip(inferred(log).site.names, inferred(log).site.cores.tolist())) == {"c1": 6, "c2": 1}
 
 
@@ -243,4 +280,7 @@ def test_components_of_a_heterogeneous_job_ask_for_no_shape(tmp_path: Path) -> N
     head, first, *_ = SACCT.splitlines()
     path.write_text("\n".join([head, re.sub(r"^1\|", "7+0|", first), re.sub(r"^1\|", "7+1|", first), first]) + "\n")
     jobs = escala.read_workload(path, shapes=True).jobs.sort("job_id")
-    assert jobs.select("job_id", "nodes", "cores").rows() == [("1", 1, 4), ("7", None, 8)] and jobs.schema["nodes"] == pl.Int64
+    assert (
+        jobs.select("job_id", "nodes", "cores").rows() == [("1", 1, 4), ("7", None, 8)]
+        and jobs.schema["nodes"] == pl.Int64
+    )

@@ -1,6 +1,7 @@
 """Weighted resources by hand: TRES weights of priorities, billing weights of use, and UsageFactor of a QOS.
 
-Sources: https://slurm.schedmd.com/slurm.conf.html (PriorityWeightTRES, TRESBillingWeights), priority_multifactor.html, tres.html.
+Sources: https://slurm.schedmd.com/slurm.conf.html (PriorityWeightTRES, TRESBillingWeights), priority_multifactor.html,
+tres.html.
 """
 
 from __future__ import annotations
@@ -59,8 +60,14 @@ def site(tmp_path: Path, first: str = "", second: str = "", settings: str = "") 
 
 
 def jobs(n: int, **columns: Any) -> escala.Workload:
-    usual: dict[str, Any] = {"submit_s": [float(k) for k in range(n)], "runtime_s": [600.0] * n, "walltime_s": [3600.0] * n}
-    return escala.Workload.from_jobs({**usual, "nodes": [1] * n, "user": ["u"] * n, **columns}, origin_s=1_800_000_000.0)
+    usual: dict[str, Any] = {
+        "submit_s": [float(k) for k in range(n)],
+        "runtime_s": [600.0] * n,
+        "walltime_s": [3600.0] * n,
+    }
+    return escala.Workload.from_jobs(
+        {**usual, "nodes": [1] * n, "user": ["u"] * n, **columns}, origin_s=1_800_000_000.0
+    )
 
 
 def world(place: Any, work: escala.Workload) -> t.World:
@@ -90,7 +97,9 @@ def test_a_job_gains_the_weighted_share_of_its_partition_that_it_asks_for(tmp_pa
 def test_the_larger_weighted_job_goes_first(tmp_path: Path) -> None:
     """Two jobs of the whole machine wait; the last asks for more memory, and passes."""
     asked = {"nodes": [4, 4, 4], "tasks": [32, 32, 32], "memory_mb_per_node": [1024, 1024, 8192]}
-    order = escala.simulate(jobs(3, **asked), site(tmp_path), scheduler="slurm").jobs.sort("start_s")["job_id"].to_list()
+    order = (
+        escala.simulate(jobs(3, **asked), site(tmp_path), scheduler="slurm").jobs.sort("start_s")["job_id"].to_list()
+    )
     assert order == ["1", "2", "3"]
     weighted = site(tmp_path, settings='PriorityWeightTRES = "Mem=1000"')
     order = escala.simulate(jobs(3, **asked), weighted, scheduler="slurm").jobs.sort("start_s")["job_id"].to_list()
@@ -98,7 +107,14 @@ def test_the_larger_weighted_job_goes_first(tmp_path: Path) -> None:
 
 
 FAIR = "PriorityWeightFairshare = 1000\n"
-ONE = {"nodes": [2], "tasks": [4], "cores_per_task": [2], "memory_mb_per_core": [512], "gpus_per_node": [1], "gpu_kind": ["a100"]}
+ONE = {
+    "nodes": [2],
+    "tasks": [4],
+    "cores_per_task": [2],
+    "memory_mb_per_core": [512],
+    "gpus_per_node": [1],
+    "gpu_kind": ["a100"],
+}
 
 
 def charged(place: Any, **columns: Any) -> float:
@@ -106,7 +122,10 @@ def charged(place: Any, **columns: Any) -> float:
     work = jobs(1, **{**ONE, **columns})
     settings = settings_of(place)
     run = play(work, place, settings, Asking(work, place, settings).asked())
-    ran = int(run.jobs.finish[0] + run.rules.epoch_us) // t.SECOND - int(run.jobs.start[0] + run.rules.epoch_us) // t.SECOND
+    ran = (
+        int(run.jobs.finish[0] + run.rules.epoch_us) // t.SECOND
+        - int(run.jobs.start[0] + run.rules.epoch_us) // t.SECOND
+    )
     return float(run.shares.usage[run.shares.of_job[0]]) / ran
 
 
@@ -125,7 +144,8 @@ def test_use_is_billed_as_the_partition_says(tmp_path: Path, weights: str, setti
     """8 CPUs, 4 GB, 2 nodes, 2 a100 a second."""
     told = f'tres_billing_weights = "{weights}"' if weights else ""
     assert charged(site(tmp_path, first=told, settings=FAIR + settings)) == pytest.approx(second)
-    assert charged(site(tmp_path, second=told, settings=FAIR + settings)) == pytest.approx(8.0)  # of the other partition
+    # of the other partition
+    assert charged(site(tmp_path, second=told, settings=FAIR + settings)) == pytest.approx(8.0)
     assert charged(site(tmp_path, second=told, settings=FAIR + settings), partition=["half"]) == pytest.approx(second)
 
 
@@ -136,7 +156,9 @@ def test_memory_that_is_not_given_away_is_billed_by_select_linear_alone(tmp_path
     (tmp_path / "site.toml").write_text(text.replace("CR_CPU_Memory", "CR_CPU"))
     assert charged(place) == pytest.approx(4.0)
     assert charged(escala.read_site(tmp_path / "site.toml")) == 0.0
-    (tmp_path / "site.toml").write_text(text.replace("CR_CPU_Memory", "CR_CPU").replace("[slurm]", '[slurm]\nSelectType = "select/linear"'))
+    (tmp_path / "site.toml").write_text(
+        text.replace("CR_CPU_Memory", "CR_CPU").replace("[slurm]", '[slurm]\nSelectType = "select/linear"')
+    )
     by_node = {"memory_mb_per_core": [None], "memory_mb_per_node": [1024]}
     assert charged(escala.read_site(tmp_path / "site.toml"), **by_node) == pytest.approx(2.0)
 
@@ -219,7 +241,10 @@ def test_the_usage_is_the_sum_of_what_each_run_is_billed(tmp_path: Path) -> None
     for j in range(n):
         rows = range(run.jobs.first[j], run.jobs.last[j])
         cpus = sum(int(run.allocated.cpus[at]) for at in rows)
-        ran = int(run.jobs.finish[j] + run.rules.epoch_us) // t.SECOND - int(run.jobs.start[j] + run.rules.epoch_us) // t.SECOND
+        ran = (
+            int(run.jobs.finish[j] + run.rules.epoch_us) // t.SECOND
+            - int(run.jobs.start[j] + run.rules.epoch_us) // t.SECOND
+        )
         factor = 2.0 if work.jobs["qos"][j] == "twice" else 1.0
         told[work.jobs["user"][j]] += factor * (1.5 * cpus + 0.25 * len(rows)) * ran
     for user, usage in told.items():

@@ -24,19 +24,25 @@ def same(
     moved: bool = False,
     **options: Any,
 ) -> pl.DataFrame:
-    """The rows of a streamed replay, which are those of the replay in memory, as are its figures and what was run. moved: records stand in
-    another order than that of submission, so that others are the first of a rule, or the second of an id."""
+    """The rows of a streamed replay, which are those of the replay in memory, as are its figures and what was run.
+    moved: records stand in another order than that of submission, so that others are the first of a rule, or the second
+    of an id."""
     log = escala.read_workload(path, **(reading or {}))
     whole = escala.simulate(log, platform, "easy", shutdown, **options)
     with tempfile.TemporaryDirectory() as folder:
-        found = stream(path, platform, "easy", shutdown, jobs=jobs, out=Path(folder) / "out", **(reading or {}), **options)
+        found = stream(
+            path, platform, "easy", shutdown, jobs=jobs, out=Path(folder) / "out", **(reading or {}), **options
+        )
         rows = escala.Result.load(Path(folder) / "out").jobs.sort("submit_s", "job_id")
     assert found.pieces >= min(log.jobs["submit_s"].n_unique() // jobs, 2)
     assert set(rows.columns) == set(whole.jobs.columns)
     told = whole.jobs.sort("submit_s", "job_id")
     if moved:
         plain = pl.col("job_id").str.replace(r"#\d+$", "")
-        rows, told = (table.with_columns(plain).sort("submit_s", "job_id", "start_s", "cores", "runtime_s") for table in (rows, told))
+        rows, told = (
+            table.with_columns(plain).sort("submit_s", "job_id", "start_s", "cores", "runtime_s")
+            for table in (rows, told)
+        )
     assert [name for name in rows.columns if not rows[name].equals(told[name])] == []
     summary = whole.summary()
     both = {name: value for name, value in found.summary.items() if name in summary}

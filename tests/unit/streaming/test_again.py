@@ -31,12 +31,16 @@ def _log(folder: Path, seed: int = 1) -> Path:
         (("16x1", "fcfs"), {"oversized": "drop", "rules": CleaningRules(no_request=3600.0), "since": 20000.0}),
     ],
 )
-def test_a_run_is_repeated_byte_by_byte(how: tuple[str, ...], options: dict[str, Any], tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_run_is_repeated_byte_by_byte(
+    how: tuple[str, ...], options: dict[str, Any], tmp_path: Path, monkeypatch: Any
+) -> None:
     log = _log(tmp_path)
     first = stream(log, *how, jobs=60, out=tmp_path / "run", **options)
     again = rerun(tmp_path / "run", log, out=tmp_path / "again")
     assert again.pieces == first.pieces >= 3 and again.summary == first.summary
-    assert [name for name in FILES if (tmp_path / "run" / name).read_bytes() != (tmp_path / "again" / name).read_bytes()] == []
+    assert [
+        name for name in FILES if (tmp_path / "run" / name).read_bytes() != (tmp_path / "again" / name).read_bytes()
+    ] == []
     assert rerun(first).summary == first.summary
     monkeypatch.chdir(tmp_path)
     assert rerun("again").manifest == first.manifest
@@ -74,7 +78,9 @@ def test_a_policy_in_a_folder_has_to_be_as_it_was(tmp_path: Path) -> None:
         rerun(tmp_path / "run", log)
 
 
-@pytest.mark.parametrize("damage", [{"streamed": 5}, {"workload": []}, {"options": None}, {"platform": {}}, {"scheduler": 7}])
+@pytest.mark.parametrize(
+    "damage", [{"streamed": 5}, {"workload": []}, {"options": None}, {"platform": {}}, {"scheduler": 7}]
+)
 def test_a_damaged_manifest_is_one_line(damage: dict[str, Any], tmp_path: Path) -> None:
     log = _log(tmp_path)
     stream(log, "32x1", jobs=60, out=tmp_path / "run")
@@ -95,10 +101,14 @@ def _digest(*pieces: pl.DataFrame) -> str:
 def test_the_hash_is_that_of_the_jobs_however_they_are_cut() -> None:
     columns = {"submit_s": [0.0, 1.0, 2.0, 3.0], "runtime_s": [5.0] * 4, "walltime_s": [9.0] * 4, "cores": [1] * 4}
     jobs = escala.Workload.from_jobs(columns).jobs
-    odd = jobs.with_columns(limited=pl.Series([True, True, False, True]), demand_gpu=pl.Series([0, 0, 2, 1]), single_node=pl.lit(True))
+    odd = jobs.with_columns(
+        limited=pl.Series([True, True, False, True]), demand_gpu=pl.Series([0, 0, 2, 1]), single_node=pl.lit(True)
+    )
     for one in (jobs, odd):
         assert _digest(one) == _digest(one[:1], one[1:]) == _digest(one[:3], one[3:])
     assert _digest(odd[:2].drop("limited"), odd[2:]) == _digest(odd)
-    changed = [pl.col(name) + 1 for name in ("submit_s", "runtime_s", "walltime_s", "cores", "demand_gpu")] + [pl.lit(0.5).alias("load")]
+    changed = [pl.col(name) + 1 for name in ("submit_s", "runtime_s", "walltime_s", "cores", "demand_gpu")] + [
+        pl.lit(0.5).alias("load")
+    ]
     changed += [pl.lit(True).alias("limited"), pl.lit(False).alias("single_node")]
     assert len({_digest(odd), *(_digest(odd.with_columns(change)) for change in changed)}) == 9

@@ -1,4 +1,5 @@
-"""`workload convert` writes tables piece by piece: the table, and what is said of it, are those of the log read whole."""
+"""`workload convert` writes tables piece by piece: the table, and what is said of it, are those of the log read
+whole."""
 
 from __future__ import annotations
 
@@ -127,10 +128,16 @@ def test_columns_of_ones_own_and_what_a_table_has_besides(tmp_path: Path) -> Non
 
 
 def test_begin_times_move_with_the_clock(tmp_path: Path) -> None:
-    """A table of others begins at 0, whatever its own clock says, and its jobs may begin as long after their submissions as before."""
-    times = {"when": [BEGIN + 10.0 * k for k in range(90)], "begin_s": [BEGIN + 10.0 * k + 50.0 if k % 3 else None for k in range(90)]}
+    """A table of others begins at 0, whatever its own clock says, and its jobs may begin as long after their
+    submissions as before."""
+    times = {
+        "when": [BEGIN + 10.0 * k for k in range(90)],
+        "begin_s": [BEGIN + 10.0 * k + 50.0 if k % 3 else None for k in range(90)],
+    }
     pl.DataFrame({**times, "runtime_s": [5] * 90, "cores": [1] * 90}).write_csv(tmp_path / "log.csv")
-    rows = _same(tmp_path / "log.csv", columns={"submit_s": "when", **{name: name for name in ("runtime_s", "cores", "begin_s")}})
+    rows = _same(
+        tmp_path / "log.csv", columns={"submit_s": "when", **{name: name for name in ("runtime_s", "cores", "begin_s")}}
+    )
     assert rows["begin_s"].to_list() == [10.0 * k + 50.0 if k % 3 else None for k in range(90)]
 
 
@@ -153,7 +160,9 @@ def test_real_logs(name: str, reading: dict[str, Any], tmp_path: Path, monkeypat
     ],
 )
 @pytest.mark.parametrize("name", FORMS)
-def test_errors_are_those_of_the_log_read_whole(name: str, options: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_errors_are_those_of_the_log_read_whole(
+    name: str, options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     (tmp_path / name).write_text(FORMS[name](_jobs(5)))
     for read in (read_workload, lambda path, **how: convert(path, tmp_path / "out.parquet", jobs=30, **how)):
         with pytest.raises(EscalaError, match=message) as told:
@@ -164,7 +173,9 @@ def test_errors_are_those_of_the_log_read_whole(name: str, options: dict[str, An
 
 def test_the_beginning_of_the_log_travels_with_the_table(tmp_path: Path) -> None:
     path, out = tmp_path / "log.swf", tmp_path / "log.parquet"
-    text = FORMS["log.swf"]([job._replace(submit=job.submit - BEGIN, start=job.start - BEGIN, end=job.end - BEGIN) for job in _jobs()])
+    text = FORMS["log.swf"](
+        [job._replace(submit=job.submit - BEGIN, start=job.start - BEGIN, end=job.end - BEGIN) for job in _jobs()]
+    )
     path.write_text(f"; UnixStartTime: {BEGIN}\n{text}")
     assert run(["workload", "convert", str(path), "--out", str(out)]) == 0
     first, again = read_workload(path), read_workload(out)
@@ -174,7 +185,8 @@ def test_the_beginning_of_the_log_travels_with_the_table(tmp_path: Path) -> None
     assert described[0] == described[1] and described[0]["years"]
     since = datetime.fromtimestamp(BEGIN + 6000, UTC).isoformat()
     part = read_workload(path, since=since)
-    plain = pl.col("job_id").str.replace(r"#\d+$", "")  # of the table, where an id that comes again has its number already
+    # of the table, where an id that comes again has its number already
+    plain = pl.col("job_id").str.replace(r"#\d+$", "")
     kept = read_workload(out, since=since).jobs
     assert kept.select(plain).equals(part.jobs.select(plain)) and 0 < len(part) < len(first)
     assert stream(out, "32x1", jobs=40, since=since).summary["n_jobs"] == len(part)
@@ -187,7 +199,8 @@ def test_the_beginning_of_the_log_travels_with_the_table(tmp_path: Path) -> None
 
 
 def test_what_no_replay_looks_at_travels_with_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Also the columns that the table has not: amounts and priorities. Where part of the jobs is read, those are of the whole log."""
+    """Also the columns that the table has not: amounts and priorities. Where part of the jobs is read, those are of the
+    whole log."""
     path, out, part = tmp_path / "sacct.txt", tmp_path / "log.parquet", tmp_path / "part.parquet"
     path.write_text(SACCT)
     told = f"the log has what no replay looks at: {LOOKED}"
@@ -205,7 +218,10 @@ def test_what_no_replay_looks_at_travels_with_the_table(tmp_path: Path, capsys: 
     assert stream(out, "1x4", user="ann").manifest["workload"]["ignored"] == few
     assert run(["workload", "convert", str(path), "--out", str(part), "--first", "1"]) == 0
     assert run(["simulate", str(part), "--platform", "1x4"]) == 0
-    assert f"remark: {part}: the log has what no replay looks at: GPUs (1 job of the whole log), memory" in capsys.readouterr().err
+    assert (
+        f"remark: {part}: the log has what no replay looks at: GPUs (1 job of the whole log), memory"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
@@ -249,5 +265,8 @@ def test_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert len(set(zip(users, plain, strict=True))) == len(set(plain)) == 7 and not set(users) & set(plain)
     (tmp_path / "log.csv").write_text("submit_s,runtime_s,walltime_s,cores,flops\n0,,,1,1e9\n")
     assert run([*asked, str(tmp_path / "b.parquet")]) != 0
-    assert "log.csv: its column flops gives work and no run times: give a column runtime_s in its place" in capsys.readouterr().err
+    assert (
+        "log.csv: its column flops gives work and no run times: give a column runtime_s in its place"
+        in capsys.readouterr().err
+    )
     assert not (tmp_path / "b.parquet").exists()

@@ -51,7 +51,11 @@ def _jobs(seed: int = 1) -> list[Job]:
         start = at + draw.randrange(500)
         ran = draw.choice((0, 7, 60, 500, 900))
         job = f"{1000 + k if draw.random() < 0.9 else 1000 + k // 2}"
-        jobs.append(Job(job, at, start, start + ran, draw.randrange(1, 9), draw.choice((0, 600, 1200)), f"u{k % 7}", f"p{k % 3}"))
+        jobs.append(
+            Job(
+                job, at, start, start + ran, draw.randrange(1, 9), draw.choice((0, 600, 1200)), f"u{k % 7}", f"p{k % 3}"
+            )
+        )
     return jobs
 
 
@@ -61,8 +65,8 @@ def _date(at: int, form: str = "%Y-%m-%dT%H:%M:%S") -> str:
 
 def _swf(jobs: list[Job]) -> str:
     lines = [
-        f"{j.name} {j.submit} {j.start - j.submit} {j.end - j.start} {j.cores} -1 -1 {j.cores} {j.limit or -1} -1 1 {j.user[1:]} 1 -1 "
-        f"{j.partition[1:]} -1 -1 -1"
+        f"{j.name} {j.submit} {j.start - j.submit} {j.end - j.start} {j.cores} -1 -1 {j.cores} {j.limit or -1} -1 1 "
+        f"{j.user[1:]} 1 -1 {j.partition[1:]} -1 -1 -1"
         for j in jobs
     ]
     return "; Version: 2.2\n; MaxProcs: 32\n" + "\n".join(lines) + "\n"
@@ -70,7 +74,8 @@ def _swf(jobs: list[Job]) -> str:
 
 def _csv(jobs: list[Job]) -> str:
     lines = [
-        f'{j.name},{_date(j.submit).replace("T", " ")},{j.end - j.start},{j.limit or ""},{j.cores},"{j.user}",{j.partition},"a, ""b""\nc"'
+        f"{j.name},{_date(j.submit).replace('T', ' ')},{j.end - j.start},{j.limit or ''},{j.cores},"
+        f'"{j.user}",{j.partition},"a, ""b""\nc"'
         for j in jobs
     ]
     return "job_id,submit_s,runtime_s,walltime_s,cores,user,queue,note\n" + "\n".join(lines) + "\n"
@@ -111,8 +116,9 @@ def _pbs(jobs: list[Job]) -> str:
         stamp = _date(j.end, "%m/%d/%Y %H:%M:%S")
         lines += [f"{stamp};S;{j.name}.head;user={j.user}"]
         lines += [
-            f"{stamp};E;{j.name}.head;user={j.user} queue={j.partition} ctime={j.submit} qtime={j.submit} etime={j.submit} start={j.start} "
-            f"Resource_List.nodes=1:ppn={j.cores}{limit} account=a{j.user} end={j.end} Exit_status=0"
+            f"{stamp};E;{j.name}.head;user={j.user} queue={j.partition} ctime={j.submit} qtime={j.submit} "
+            f"etime={j.submit} start={j.start} Resource_List.nodes=1:ppn={j.cores}{limit} account=a{j.user} "
+            f"end={j.end} Exit_status=0"
         ]
     return "\n".join(lines) + "\n"
 
@@ -121,13 +127,20 @@ def _sacct_json(jobs: list[Job]) -> str:
     """All in one line, as Slurm writes it where it is to be compact."""
     records = []
     for j in jobs:
-        ended = {"elapsed": j.end - j.start, "submission": j.submit, "eligible": j.submit, "start": j.start, "end": j.end}
+        ended = {
+            "elapsed": j.end - j.start,
+            "submission": j.submit,
+            "eligible": j.submit,
+            "start": j.start,
+            "end": j.end,
+        }
         limit = {"set": j.limit > 0, "infinite": j.limit == 0, "number": j.limit // 60}
         about: dict[str, Any] = {
             "job_id": int(j.name), "name": 'x|y "[{\u00e4',
             "user": j.user, "partition": j.partition, "account": "a", "qos": f"q{j.cores % 2}",
             "time": {**ended, "limit": limit}, "state": {"current": ["PENDING" if j.cores == 8 else "COMPLETED"]},
-            "tres": {"allocated": [{"type": "cpu", "name": "", "count": j.cores}, {"type": "gres", "name": "gpu", "count": j.cores % 3}]},
+            "tres": {"allocated": [{"type": "cpu", "name": "", "count": j.cores},
+                                   {"type": "gres", "name": "gpu", "count": j.cores % 3}]},
             "steps": [{"step": {"id": f"{j.name}.batch"}, "jobs": [1]}],
         }  # fmt: skip
         records += [about] * (2 if int(j.name) % 11 == 0 else 1)
@@ -189,7 +202,12 @@ def test_a_log_in_any_order_is_sorted(name: str, tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize(
-    "name", ["log.swf", "accounting", *(pytest.param(one, marks=pytest.mark.long) for one in ("log.csv", "sacct.txt", "sacct.json"))]
+    "name",
+    [
+        "log.swf",
+        "accounting",
+        *(pytest.param(one, marks=pytest.mark.long) for one in ("log.csv", "sacct.txt", "sacct.json")),
+    ],
 )
 def test_parts_of_a_log(name: str, part: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / name).write_text(FORMS[name](_jobs(4)))
@@ -280,7 +298,8 @@ def test_known_ids_count_as_a_table_of_all_would() -> None:
 
 
 def test_ids_with_gaps_take_a_bit_each() -> None:
-    """Every third number of three million, in pieces: a million ids in the 8 kB of each of 46 blocks; far apart, in a table."""
+    """Every third number of three million, in pieces: a million ids in the 8 kB of each of 46 blocks; far apart, in a
+    table."""
     known = KnownIds()
     for first in range(0, 3_000_000, 300_000):
         ids = pl.Series(range(first + 7, first + 300_007, 3)).cast(pl.String)
@@ -346,7 +365,9 @@ LOGS = (
 
 
 @pytest.mark.parametrize(("name", "platform", "reading"), LOGS)
-def test_real_logs(name: str, platform: str | None, reading: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_logs(
+    name: str, platform: str | None, reading: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = TRACES / name
     if not path.is_file():
         pytest.skip(f"the shared log {name} is not here")
@@ -355,7 +376,15 @@ def test_real_logs(name: str, platform: str | None, reading: dict[str, Any], tmp
         machine = tmp_path / "machine.yaml"
         machine.write_text("name: gpus\nnodes:\n  - {count: 900, cores: 128, resources: {memory: 1000000, gpu: 8}}\n")
         platform = str(machine)
-    same(path, escala.read_platform(platform), "never", jobs=500, moved=name.startswith("pbs"), reading=reading, oversized="drop")
+    same(
+        path,
+        escala.read_platform(platform),
+        "never",
+        jobs=500,
+        moved=name.startswith("pbs"),
+        reading=reading,
+        oversized="drop",
+    )
 
 
 def test_at_is_sorted_and_pieces_are_whole_instants(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""What a log says of its jobs is heeded in a stream as in memory: its clock, limits, demands, waits, and jobs that fit nowhere."""
+"""What a log says of its jobs is heeded in a stream as in memory: its clock, limits, demands, waits, and jobs that fit
+nowhere."""
 
 from __future__ import annotations
 
@@ -17,7 +18,11 @@ from tests.unit.streaming.alike import same
 
 def _table(**columns: Any) -> pl.DataFrame:
     jobs = generate.lublin(jobs=300, cores=32, load=0.9, seed=1).jobs
-    return jobs.with_columns(pl.col("submit_s") - jobs["submit_s"][0], row=pl.int_range(pl.len())).with_columns(**columns).drop("row")
+    return (
+        jobs.with_columns(pl.col("submit_s") - jobs["submit_s"][0], row=pl.int_range(pl.len()))
+        .with_columns(**columns)
+        .drop("row")
+    )
 
 
 @pytest.mark.parametrize("first_s", [0.0, 12345.5, 1.7e9])
@@ -46,7 +51,9 @@ def test_memory_of_nodes_is_heeded(tmp_path: Path) -> None:
     small = {"single_node": pl.lit(True), "cores": pl.col("cores").clip(1, 4), "demand_memory": pl.col("row") % 3 + 1}
     _table(**small).write_parquet(tmp_path / "log.parquet")
     rows = same(tmp_path / "log.parquet", escala.read_platform(str(machine)), "never")
-    alone = escala.simulate(escala.Workload.from_jobs(_table(**small).drop("demand_memory")), "6x4").jobs.sort("submit_s", "job_id")
+    alone = escala.simulate(escala.Workload.from_jobs(_table(**small).drop("demand_memory")), "6x4").jobs.sort(
+        "submit_s", "job_id"
+    )
     assert not rows["start_s"].equals(alone["start_s"])  # memory matters here
 
 
@@ -60,7 +67,9 @@ def test_pieces_of_jobs_that_fit_nowhere(too_large: tuple[int, int], tmp_path: P
 
 @pytest.mark.parametrize("jobs", [1, 200])
 def test_one_job_and_jobs_that_are_all_submitted_at_once(jobs: int, tmp_path: Path) -> None:
-    table = pl.DataFrame({"submit_s": [5.0] * jobs, "runtime_s": [5.0] * jobs, "cores": [1 + k % 4 for k in range(jobs)]})
+    table = pl.DataFrame(
+        {"submit_s": [5.0] * jobs, "runtime_s": [5.0] * jobs, "cores": [1 + k % 4 for k in range(jobs)]}
+    )
     table.write_parquet(tmp_path / "log.parquet")
     same(tmp_path / "log.parquet", jobs=10)
 

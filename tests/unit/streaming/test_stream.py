@@ -1,4 +1,5 @@
-"""A log replayed a window at a time: every job starts when it does in memory, on the same nodes, and the figures are the same."""
+"""A log replayed a window at a time: every job starts when it does in memory, on the same nodes, and the figures are
+the same."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from escala.workload.pieces import Pieces
 
 SAME = ("job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "runtime_s", "nodes", "state")
 NAMES = (
-    "fcfs", "easy", "first-fit", "saf", "sjf", "easy-sjf", "wfp3", "easy-wfp3", "unicep-fit", "xfactor", "easy:queue=saf:guard=3000",
+    "fcfs", "easy", "first-fit", "saf", "sjf", "easy-sjf", "wfp3", "easy-wfp3", "unicep-fit", "xfactor",
+    "easy:queue=saf:guard=3000",
     "easy:queue=xfactor:guard=2000", "easy:queue=sjf:backfill=xfactor", "sjf:guard=600", "f2-fit",
 )  # fmt: skip
 
@@ -27,7 +29,12 @@ def _log(folder: Path, seed: int, jobs: int = 500, load: float = 0.9) -> Path:
     return path
 
 
-SITES = [("32x1", "never"), ("8x4:grid5000", "timeout:300"), ("32x1:grid5000", "timeout:0"), ("8x4:grid5000", "timeout:60+3")]
+SITES = [
+    ("32x1", "never"),
+    ("8x4:grid5000", "timeout:300"),
+    ("32x1:grid5000", "timeout:0"),
+    ("8x4:grid5000", "timeout:60+3"),
+]
 
 
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)])
@@ -47,7 +54,15 @@ def test_the_schedule_is_that_in_memory(scheduler: str, every: bool, tmp_path: P
         for name in SAME:
             assert both[0][name].equals(both[1][name]), name
         told, summary = found.summary, whole.summary()
-        assert {"mean_wait_s", "p95_wait_s", "max_wait_s", "mean_bounded_slowdown", "makespan_s", "utilisation", "transitions"} <= set(told)
+        assert {
+            "mean_wait_s",
+            "p95_wait_s",
+            "max_wait_s",
+            "mean_bounded_slowdown",
+            "makespan_s",
+            "utilisation",
+            "transitions",
+        } <= set(told)
         assert {name: summary[name] for name in told if name in summary} == pytest.approx(
             {name: told[name] for name in told if name in summary}, rel=1e-9
         )
@@ -55,7 +70,8 @@ def test_the_schedule_is_that_in_memory(scheduler: str, every: bool, tmp_path: P
 
 
 def test_who_comes_at_an_end_is_known_when_it_is_decided_on(tmp_path: Path) -> None:
-    """By hand: at 10 s the core is free and the short job of the next piece comes; it starts before the long one that waits."""
+    """By hand: at 10 s the core is free and the short job of the next piece comes; it starts before the long one that
+    waits."""
     jobs = {"job_id": ["a", "b", "c"], "submit_s": [0.0, 1.0, 10.0], "runtime_s": [10.0, 100.0, 2.0], "cores": [1] * 3}
     pl.DataFrame({**jobs, "walltime_s": jobs["runtime_s"]}).write_parquet(tmp_path / "log.parquet")
     stream(tmp_path / "log.parquet", "1x1", "sjf", jobs=2, out=tmp_path / "out")

@@ -24,16 +24,25 @@ from escala.studies.lab.claims import read_rows
 from escala.studies.verdicts import page_of
 
 TINY = replace(
-    recipe.SCALES["smoke"], agent=256, a2c=256, printed=64, networks=("fc", "conv3-16-pool"), network=1600, controls=160,
-    curve=(64,), curve_image=(64,), curve_seeds=2, log=256, real=256, real_windows=2, pool=16, validation=4, test=6, episodes=3,
+    recipe.SCALES["smoke"], agent=256, a2c=256, printed=64, networks=("fc", "conv3-16-pool"), network=1600,
+    controls=160,
+    curve=(64,), curve_image=(64,), curve_seeds=2, log=256, real=256, real_windows=2, pool=16, validation=4, test=6,
+    episodes=3,
 )  # fmt: skip
 
 
 def swf(path: Path, jobs: int) -> str:
     """A log with jobs of changing size and length."""
     rng = np.random.default_rng(5)
-    submit, runtime, cores = np.cumsum(rng.integers(1, 60, jobs)), rng.integers(10, 900, jobs), rng.integers(1, 65, jobs)
-    rows = [f"{k + 1} {s} 0 {r} {c} -1 -1 {c} {2 * r} -1 1 1 1 -1 -1 -1 -1 -1" for k, (s, r, c) in enumerate(zip(submit, runtime, cores))]
+    submit, runtime, cores = (
+        np.cumsum(rng.integers(1, 60, jobs)),
+        rng.integers(10, 900, jobs),
+        rng.integers(1, 65, jobs),
+    )
+    rows = [
+        f"{k + 1} {s} 0 {r} {c} -1 -1 {c} {2 * r} -1 1 1 1 -1 -1 -1 -1 -1"
+        for k, (s, r, c) in enumerate(zip(submit, runtime, cores))
+    ]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress("\n".join(["; MaxProcs: 64", *rows, ""]).encode()))
     return str(path)
@@ -49,7 +58,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe.run("tiny", out, jobs=1, traces=traces)
     before = {path: path.stat().st_mtime_ns for path in (out / "cells").iterdir()}
     recipe.run("tiny", out, jobs=1, traces=traces)
-    assert before == {path: path.stat().st_mtime_ns for path in (out / "cells").iterdir()}  # what was done is not done again
+    # what was done is not done again
+    assert before == {path: path.stat().st_mtime_ns for path in (out / "cells").iterdir()}
     patch.undo()
     return out
 
@@ -83,10 +93,13 @@ def test_claims_tables_figures_and_manifest(found: Path) -> None:
 @pytest.mark.long
 @pytest.mark.learn
 def test_positive_controls_are_trained_and_shown(found: Path) -> None:
-    """Each by both ways of acting, the better one on validation lists chosen; its claim is that one's change against SJF."""
+    """Each by both ways of acting, the better one on validation lists chosen; its claim is that one's change against
+    SJF."""
     table = pl.read_csv(found / "tables" / "controls.csv", infer_schema_length=None)
     assert table["control"].unique(maintain_order=True).to_list() == list(CONTROLS)
-    assert table.group_by("control").agg(pl.len(), pl.col("chosen").sum())[["len", "chosen"]].unique().rows() == [(2, 1)]
+    assert table.group_by("control").agg(pl.len(), pl.col("chosen").sum())[["len", "chosen"]].unique().rows() == [
+        (2, 1)
+    ]
     assert all((row["decisions"] == 0) == (row["control"] == "imitated") for row in table.iter_rows(named=True))
     claims = {row["id"]: row for row in read_rows(found)}
     sjf = pl.read_csv(found / "tables" / "tables1and2.csv").filter(policy="sjf")["mean_slowdown"].item()
@@ -134,10 +147,16 @@ def test_figures_3_and_4_have_every_learner_and_budget(found: Path) -> None:
     }  # two seeds, the longest; two ways of acting
     assert points.filter(pl.col("unfinished") > 0)["slowdown"].is_null().all()
     for (line,), rows in points.filter("chosen").group_by("line"):
-        assert rows["step"].unique().sort().to_list() == points.filter(line=line)["step"].unique().sort().to_list(), "a budget is left out"
-    table = pl.read_csv(found / "tables" / "tables1and2.csv").filter(pl.col("policy").str.starts_with("A2C, slot scorer"), unfinished=0)
+        assert rows["step"].unique().sort().to_list() == points.filter(line=line)["step"].unique().sort().to_list(), (
+            "a budget is left out"
+        )
+    table = pl.read_csv(found / "tables" / "tables1and2.csv").filter(
+        pl.col("policy").str.starts_with("A2C, slot scorer"), unfinished=0
+    )
     found_there = points.filter(line="A2C, slot scorer")["slowdown"].to_list()
-    assert table.height and all(any(one == pytest.approx(told, rel=1e-4) for one in found_there) for told in table["mean_slowdown"])
+    assert table.height and all(
+        any(one == pytest.approx(told, rel=1e-4) for one in found_there) for told in table["mean_slowdown"]
+    )
     log = pl.read_csv(found / "tables" / "fig4.csv").filter(pl.col("unfinished") == 0)
     assert log.height and log["return"].to_list() == pytest.approx([-60 * x for x in log["slowdown"]], rel=1e-5)
     training = pl.read_csv(found / "tables" / "training.csv")
@@ -174,19 +193,29 @@ def test_a_budget_whose_sampled_runs_do_not_end_is_told_and_its_greedy_actions_a
         "likeliest": judged([1.0, 3.0]),
         "validation": {"sampled": [None], "likeliest": [2.0]},
     }
-    points = points_of({"a": fine, "b": idle, "c": fine | {"steps": 20}}, {"one": [["a"], ["b", "c"]]}, np.array([2, 2]))
+    points = points_of(
+        {"a": fine, "b": idle, "c": fine | {"steps": 20}}, {"one": [["a"], ["b", "c"]]}, np.array([2, 2])
+    )
     assert points.height == 6 and points["unfinished"].sum() == 1
     drawn = points.filter("chosen").sort("step", "seed")
-    assert drawn["acting"].to_list() == ["sampled", "likeliest", "likeliest"] and drawn["slowdown"].to_list() == [3.0, 2.0, 3.25]
+    assert drawn["acting"].to_list() == ["sampled", "likeliest", "likeliest"] and drawn["slowdown"].to_list() == [
+        3.0,
+        2.0,
+        3.25,
+    ]
     assert drawn["return"].to_list() == [-6.0, -4.0, -6.5]
-    log = points_of({"a": {name: value for name, value in fine.items() if name != "validation"}}, {"one": [["a"]]}, np.array([2, 2]))
+    log = points_of(
+        {"a": {name: value for name, value in fine.items() if name != "validation"}}, {"one": [["a"]]}, np.array([2, 2])
+    )
     assert log.height == 2 and log["chosen"].is_null().all()
 
 
 def test_when_a_training_has_converged() -> None:
-    """A return that rises by 10 a point to -100 and stays: the mean of five is within 10 % of it from the point on at which it is -110."""
+    """A return that rises by 10 a point to -100 and stays: the mean of five is within 10 % of it from the point on at
+    which it is -110."""
     rise = [[k, max(-100.0 - 10.0 * (20 - k), -100.0 - 200.0) if k < 20 else -100.0] for k in range(50)]
-    assert converged_at(rise) == 22  # points 17 to 21 are -130, -120, -110, -100, -100 with a mean of -112; one later it is -106
+    # points 17 to 21 are -130, -120, -110, -100, -100 with a mean of -112; one later it is -106
+    assert converged_at(rise) == 22
     level = [[k, -100.0] for k in range(50)]
     assert converged_at(level) == 4 and converged_at(level[:14]) is None
     assert converged_at([[k, -100.0 - 10.0 * (50 - k)] for k in range(50)]) is None  # rises to the end
@@ -199,7 +228,10 @@ def test_no_training_is_done_twice(tmp_path: Path) -> None:
     scale = recipe.SCALES["short"]
     cells = recipe.cells_of(scale, tmp_path, None)
     assert len({cell.name for cell in cells}) == len(cells)
-    done = [json.dumps([cell.work.__name__, {k: v for k, v in cell.given.items() if k != "keep"}], sort_keys=True) for cell in cells]
+    done = [
+        json.dumps([cell.work.__name__, {k: v for k, v in cell.given.items() if k != "keep"}], sort_keys=True)
+        for cell in cells
+    ]
     assert len(set(done)) == len(done)
     assert printed_cells(scale, 0.7) == [f"network/conv3-16/{seed}" for seed in range(3)]
     given = {cell.name: cell.given for cell in cells}
@@ -208,7 +240,9 @@ def test_no_training_is_done_twice(tmp_path: Path) -> None:
         assert all(one["rate"] == rate and one["preset"] == "conv3-16" and one["steps"] >= 500_000 for one in trained)
         assert len(trained) == (3 if rate in (0.7, 0.9) else 1)
     other = replace(scale, networks=("fc",))
-    assert printed_cells(other, 0.7)[0] == "printed/0.7/0" and "printed/0.7/0" in {c.name for c in recipe.cells_of(other, tmp_path, None)}
+    assert printed_cells(other, 0.7)[0] == "printed/0.7/0" and "printed/0.7/0" in {
+        c.name for c in recipe.cells_of(other, tmp_path, None)
+    }
 
 
 def test_what_a_mark_is_of() -> None:
@@ -256,7 +290,8 @@ def test_a_log_of_the_users_own_gives_sixty_jobs_in_units(tmp_path: Path) -> Non
 @pytest.mark.long
 @pytest.mark.learn
 def test_table_4_is_done_on_the_real_logs_that_are_at_hand(found: Path) -> None:
-    """Each way of learning has its claim and its row, beside the rules on the same windows; unseen windows are other ones."""
+    """Each way of learning has its claim and its row, beside the rules on the same windows; unseen windows are other
+    ones."""
     table = pl.read_csv(found / "tables" / "table4-logs.csv")
     assert table["log"].unique().to_list() == ["sdsc"]
     policies = {jobs: set(table.filter(jobs=jobs)["policy"]) for jobs in ("same", "unseen")}
@@ -279,7 +314,9 @@ def test_windows_of_a_log_are_spread_and_those_of_the_three_parts_are_apart(tmp_
         at = 840 * (2 * k + 1) // 6
         unit = np.percentile(log_jobs(log)["runtime_s"].to_numpy()[at : at + 60], 90) / LONGEST
         assert (gaps == np.diff(np.floor((submit[at : at + 60] - submit[at]) / unit))).all()
-    assert (log_lists(log).job == log_lists(log, (0, 1)).job).all() and (log_lists(log).job == log_lists(log, (1, 3)).job).all()
+    assert (log_lists(log).job == log_lists(log, (0, 1)).job).all() and (
+        log_lists(log).job == log_lists(log, (1, 3)).job
+    ).all()
     learnt, chosen, judged = real_logs.windows_of(log)
     assert [len(learnt), len(chosen), len(judged)] == [9, 3, 3]  # of 15 windows of 60 jobs
 
@@ -287,7 +324,10 @@ def test_windows_of_a_log_are_spread_and_those_of_the_three_parts_are_apart(tmp_
 def test_memory_that_sacct_names_is_asked_for(tmp_path: Path) -> None:
     log = tmp_path / "sacct.txt"
     head = "JobID|Submit|Start|End|NNodes|NCPUS|ReqMem|State"
-    rows = [f"{k}|2024-01-01T00:{k % 60:02}:00|2024-01-01T01:00:00|2024-01-01T02:00:00|1|4|{1 + k % 10}000Mn|COMPLETED" for k in range(60)]
+    rows = [
+        f"{k}|2024-01-01T00:{k % 60:02}:00|2024-01-01T01:00:00|2024-01-01T02:00:00|1|4|{1 + k % 10}000Mn|COMPLETED"
+        for k in range(60)
+    ]
     log.write_text("\n".join([head, *rows, ""]))
     lists = log_lists(str(log))
     assert sorted(set(lists.demand.ravel())) == list(range(1, 11)) and set(lists.job["cores"]) == {10}

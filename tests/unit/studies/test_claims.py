@@ -18,7 +18,9 @@ from escala.studies.lab.claims import Claim, at_least, at_most
         (0.1, None, None, False, True),
     ],
 )
-def test_the_whole_interval_decides(value: float, low: float | None, high: float | None, most: bool | None, least: bool | None) -> None:
+def test_the_whole_interval_decides(
+    value: float, low: float | None, high: float | None, most: bool | None, least: bool | None
+) -> None:
     assert at_most(0.0, slack=0.0)(value, low, high) is most
     assert at_least(0.0)(value, low, high) is least
 
@@ -26,7 +28,8 @@ def test_the_whole_interval_decides(value: float, low: float | None, high: float
 @pytest.mark.parametrize(
     "paper, ours, low, high, reproduces",
     [
-        (-0.45, -0.13, -0.19, -0.08, False),  # better than the rule that it is held against, and far from the paper's figure
+        # better than the rule that it is held against, and far from the paper's figure
+        (-0.45, -0.13, -0.19, -0.08, False),
         (-0.45, -0.5, -0.6, -0.46, True),
         (-0.45, -0.45, -0.6, -0.3, None),
         (None, -0.5, -0.6, -0.4, None),

@@ -34,7 +34,9 @@ def test_every_start_and_node_is_the_authors(author: Path, load: int) -> None:
     assert len(both) == len(his) == len(run.jobs)
     assert both["start_s"].to_list() == pytest.approx(both["starting_time"].to_list(), abs=0.6e-6)
     assert both["nodes"].to_list() == both["allocated_processors"].to_list()
-    printed = published_table(author).filter((pl.col("load") == load) & (pl.col("policy") == "EASY"))["mean_slowdown"][0]
+    printed = published_table(author).filter((pl.col("load") == load) & (pl.col("policy") == "EASY"))["mean_slowdown"][
+        0
+    ]
     assert run.summary()["mean_slowdown"] == pytest.approx(printed, abs=1e-5)
 
 
@@ -45,6 +47,8 @@ def test_without_a_latency_it_is_another_schedule(author: Path, load: int) -> No
     assert (run.jobs["start_s"] % 1.0 == 0.0).all()
     kept = pl.read_csv(Path(__file__).parents[3] / "docs" / "studies" / "grid2019" / "tables" / "published.csv")
     ours = kept.filter((pl.col("load") == load) & (pl.col("policy") == "easy, whole queue"))["mean_slowdown"].item()
-    printed = published_table(author).filter((pl.col("load") == load) & (pl.col("policy") == "EASY"))["mean_slowdown"][0]
+    printed = published_table(author).filter((pl.col("load") == load) & (pl.col("policy") == "EASY"))["mean_slowdown"][
+        0
+    ]
     found = run.summary()["mean_slowdown"]
     assert found == pytest.approx(ours, rel=0.02) and abs(found - printed) > 0.1

@@ -1,4 +1,5 @@
-"""The study grid2019 at its smallest scale: what it writes, that it resumes, and that it refuses a folder of other settings."""
+"""The study grid2019 at its smallest scale: what it writes, that it resumes, and that it refuses a folder of other
+settings."""
 
 from __future__ import annotations
 
@@ -31,16 +32,38 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.learn
 def test_claims_tables_figures_agents_and_manifest(found: Path) -> None:
     claims = read_rows(found)
-    fields = {"id", "claim", "paper", "ours", "low", "high", "unit", "seeds", "episodes", "reproduces", "meets_aim", "note"}
+    fields = {
+        "id",
+        "claim",
+        "paper",
+        "ours",
+        "low",
+        "high",
+        "unit",
+        "seeds",
+        "episodes",
+        "reproduces",
+        "meets_aim",
+        "note",
+    }
     assert all(set(claim) == fields for claim in claims)
     ids = [claim["id"] for claim in claims]
     assert len(ids) == len(set(ids))
-    assert {"r1.published.slowdown.100", "r1.published.vs_author.100", "r1.published.alone.100"} <= set(ids) or not folder_of_author()
+    assert {"r1.published.slowdown.100", "r1.published.vs_author.100", "r1.published.alone.100"} <= set(
+        ids
+    ) or not folder_of_author()
     fresh = ("slowdown", "vs_strict", "vs_holdback", "vs_holdback_end", "headroom")
     assert {f"r1.fresh.{what}.100" for what in fresh} | {"r1.fresh.worst_load"} <= set(ids)
-    assert {"r1.all.slowdown.100", "r1.ten.slowdown.100", "r1.rollout.headroom.100", "r1.variant.headroom.190.50.clip10"} <= set(ids)
+    assert {
+        "r1.all.slowdown.100",
+        "r1.ten.slowdown.100",
+        "r1.rollout.headroom.100",
+        "r1.variant.headroom.190.50.clip10",
+    } <= set(ids)
     table = pl.read_csv(found / "tables" / "fresh.csv")
-    assert {"load", "policy", "mean_slowdown", "makespan_s", "mean_turnaround_s", "mean_wait_s", "unfinished"} <= set(table.columns)
+    assert {"load", "policy", "mean_slowdown", "makespan_s", "mean_turnaround_s", "mean_wait_s", "unfinished"} <= set(
+        table.columns
+    )
     finished = table.filter(pl.col("unfinished") == 0)
     for _, same in finished.group_by("load"):
         runtime = same["mean_turnaround_s"] - same["mean_wait_s"]
@@ -55,14 +78,22 @@ def test_claims_tables_figures_agents_and_manifest(found: Path) -> None:
         assert row["change"] == pytest.approx(row["agent"] / row["sjf"] - 1, rel=1e-3, abs=1e-6)
         assert row["change_low"] <= row["change"] <= row["change_high"]
     for name in ("fig2-fresh", "fig3-fresh", "fig5"):
-        assert (found / "figures" / f"{name}.png").stat().st_size > 1000 and (found / "figures" / f"{name}.svg").exists()
+        assert (found / "figures" / f"{name}.png").stat().st_size > 1000 and (
+            found / "figures" / f"{name}.svg"
+        ).exists()
     if folder_of_author():
-        assert {"r1.published.printed.100", "r1.steps_to_pass_sjf.100"} <= set(ids) and (found / "figures" / "fig4.png").exists()
+        assert {"r1.published.printed.100", "r1.steps_to_pass_sjf.100"} <= set(ids) and (
+            found / "figures" / "fig4.png"
+        ).exists()
         curve = pl.read_csv(found / "tables" / "curve.csv")
         assert curve.filter(line="sampled")["step"].to_list() == [1536, 3072] and curve.height == 4
-        printed = pl.read_csv(found / "tables" / "published.csv").filter(policy="printed setting")  # the last look is the agent itself
+        # the last look is the agent itself
+        printed = pl.read_csv(found / "tables" / "published.csv").filter(policy="printed setting")
         last = curve.filter(line="sampled", step=3072)
-        assert (printed["mean_slowdown"][0], printed["unfinished"][0]) == (pytest.approx(last["value"][0], rel=1e-5), last["unfinished"][0])
+        assert (printed["mean_slowdown"][0], printed["unfinished"][0]) == (
+            pytest.approx(last["value"][0], rel=1e-5),
+            last["unfinished"][0],
+        )
     shown = pl.read_csv(found / "tables" / "fig5.csv")
     looks = shown["look"].unique().sort().to_list()
     assert looks == list(range(looks[0], looks[0] + 4)) and shown["time"].is_sorted()
@@ -108,13 +139,18 @@ def test_a_study_tells_how_long_it_computed(found: Path) -> None:
 
 
 def test_steps_until_sjf_is_passed_seed_by_seed() -> None:
-    """The first look whose episodes all end below SJF, of each seed; a later one that left episodes unfinished is told."""
+    """The first look whose episodes all end below SJF, of each seed; a later one that left episodes unfinished is
+    told."""
 
     def look(steps: int, *slowdown: float | None) -> dict[str, Any]:
         return {"steps": steps, "sampled": {"slowdown": list(slowdown)}}
 
     cells: dict[str, Any] = {"published/rules": {"100": {"sjf": {"slowdown": [3.0]}}}}
-    runs = {10: [(4.0, 4.0), (2.0, 3.0), (4.0, 2.5)], 20: [(2.9, 2.9), (1.0, None), (3.0, 3.0)], 30: [(1.0, 1.0), (1.0, 1.0), (2.9, 3.0)]}
+    runs = {
+        10: [(4.0, 4.0), (2.0, 3.0), (4.0, 2.5)],
+        20: [(2.9, 2.9), (1.0, None), (3.0, 3.0)],
+        30: [(1.0, 1.0), (1.0, 1.0), (2.9, 3.0)],
+    }
     for seed in range(3):
         cells[f"printed/100/{seed}"] = {"looks": [look(budget + 2, *of[seed]) for budget, of in runs.items()]}
     scale = replace(recipe.SCALES["smoke"], curve=(20, 10, 30), printed_seeds=3, episodes=2)
@@ -132,8 +168,8 @@ def test_unknown_scale_is_one_clear_line(tmp_path: Path) -> None:
 
 
 def test_larger_steps_are_tried_where_a_plan_is_not_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Agents of hand-made quality: the better of both is kept in the agent's own folder, and nothing is tried where the first follows its
-    plan. Ended before the cell was written, the same call gives the same again."""
+    """Agents of hand-made quality: the better of both is kept in the agent's own folder, and nothing is tried where the
+    first follows its plan. Ended before the cell was written, the same call gives the same again."""
     quality: dict[float, list[float | None]] = {}
     folders: dict[str, Any] = {}
     made: list[tuple[str | None, float]] = []

@@ -30,7 +30,9 @@ class _ShortOnly:
 
 def _lists() -> Any:
     jobs = {"submit_s": [0.0, 0.0, 2.0], "runtime_s": [12.0, 1.0, 3.0], "cores": [4, 2, 5]}
-    return given_lists([Workload.from_jobs(jobs, name="three")], Platform.uniform(10, 1, power=None, name="pool"), 1.0, "runtime")
+    return given_lists(
+        [Workload.from_jobs(jobs, name="three")], Platform.uniform(10, 1, power=None, name="pool"), 1.0, "runtime"
+    )
 
 
 def test_the_looks_that_show_most_of_the_papers_are_taken() -> None:
@@ -39,21 +41,31 @@ def test_the_looks_that_show_most_of_the_papers_are_taken() -> None:
     assert telling([idle, idle, placed, held, fresh, held, idle]) == 2
     assert telling([placed, held, placed, held, placed, held, fresh, held]) == 4
     beside = held | {"busy": True}
-    assert telling([placed, held, fresh, held, placed, beside, placed, beside, idle]) == 4  # jobs run while others are held back
+    # jobs run while others are held back
+    assert telling([placed, held, fresh, held, placed, beside, placed, beside, idle]) == 4
     assert telling([idle] * 9) == 0 and telling([placed, held]) == 0
 
 
 def test_pictures_and_table_show_what_the_agent_has_before_it() -> None:
     seen = [one for one, _ in looks(_ShortOnly(), _lists(), 5)]
     assert [(one["time"], one["job"], one["held"], one["fresh"]) for one in seen] == [
-        (0, 1, False, True), (0, NONE, True, False), (1, NONE, True, False), (2, 2, False, True), (2, NONE, True, False),
+        (0, 1, False, True), (0, NONE, True, False), (1, NONE, True, False), (2, 2, False, True),
+        (2, NONE, True, False),
     ]  # fmt: skip
     pictures, titles, names, table = agent_frames(_ShortOnly(), _lists())
     wait = "lets time pass, though a job fits"
     assert titles == ["time 2: places job 2", *(f"time {time}: {wait}" for time in (2, 3, 4))]
     part = 10 * CELL + 1  # cells, and the line after the last
-    assert len(pictures) == 4 and all(picture.shape == (20 * CELL + 1 + 2 * GAP, GAP + 5 * (part + GAP), 3) for picture in pictures)
-    assert [name for _, name in names[0]] == ["chart", "slot 1: job 0", "slot 2: job 2", "slot 3: empty", "slot 4: empty"]
+    assert len(pictures) == 4 and all(
+        picture.shape == (20 * CELL + 1 + 2 * GAP, GAP + 5 * (part + GAP), 3) for picture in pictures
+    )
+    assert [name for _, name in names[0]] == [
+        "chart",
+        "slot 1: job 0",
+        "slot 2: job 2",
+        "slot 3: empty",
+        "slot 4: empty",
+    ]
     assert [column for column, _ in names[0]] == [GAP + part / 2 + k * (part + GAP) for k in range(5)]
     for picture, (_, rows) in zip(pictures, table.group_by("look", maintain_order=True), strict=True):
         shades = {tuple(map(int, one)) for one in np.unique(picture.reshape(-1, 3), axis=0)}

@@ -43,7 +43,11 @@ def test_a_run_that_does_not_end_is_no_figure() -> None:
     table = horizons.frame(_cells([4.0, None]))
     assert table.filter(pl.col("horizon") == "100").row(0, named=True)["excess"] is None
     (claim,) = horizons.worst_claim("x", table, ["a"], "an agent")
-    assert claim.ours is None and claim.meets_aim is False and "1 runs did not end, the first at load 40, 100" in claim.note
+    assert (
+        claim.ours is None
+        and claim.meets_aim is False
+        and "1 runs did not end, the first at load 40, 100" in claim.note
+    )
 
 
 def test_the_rules_are_those_of_the_lists() -> None:
@@ -59,10 +63,16 @@ def test_sjf_beside_an_agent_sees_its_slots(monkeypatch: pytest.MonkeyPatch) -> 
     """Not the whole queue, as the three rules do."""
     lists = horizons.lists_of("cpu-memory", 0.9, 100, horizons.STEPS // 100, horizons.TEST)
     for given in ({"slots": 2}, {"slots": 3, "queue": "shortest"}):
-        monkeypatch.setattr(horizons, "load_agent", lambda folder, given=given: SimpleNamespace(env_options={**given, "rate": 0.9}))
+        monkeypatch.setattr(
+            horizons, "load_agent", lambda folder, given=given: SimpleNamespace(env_options={**given, "rate": 0.9})
+        )
         monkeypatch.setattr(horizons, "played", lambda *given: [1.0])
         found = horizons.agent("folder", "cpu-memory", 0.9, 100, False)
-        assert found["sjf-seen"] == play(lists, "sjf", **given)["slowdown"].to_list() != play(lists, "sjf", slots=32)["slowdown"].to_list()
+        assert (
+            found["sjf-seen"]
+            == play(lists, "sjf", **given)["slowdown"].to_list()
+            != play(lists, "sjf", slots=32)["slowdown"].to_list()
+        )
 
 
 def test_endless_lists_are_the_longest_with_a_far_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,6 +102,8 @@ def test_endless_lists_are_the_longest_with_a_far_end(monkeypatch: pytest.Monkey
 def test_the_kept_table_comes_out_again(study: str, world: str, agent: str, load: float, horizon: str) -> None:
     pytest.importorskip("stable_baselines3", reason="the extra [agents] is not installed")
     table = pl.read_csv(KEPT / study / "tables" / "horizons.csv", schema_overrides={"horizon": pl.String})
-    row = table.row(by_predicate=(pl.col("agent") == agent) & (pl.col("load") == load) & (pl.col("horizon") == horizon), named=True)
+    row = table.row(
+        by_predicate=(pl.col("agent") == agent) & (pl.col("load") == load) & (pl.col("horizon") == horizon), named=True
+    )
     played = horizons.agent(str(KEPT / study / "agents" / agent), world, load, row["steps"], horizon == "endless")
     assert np.mean(played["slowdown"]) == pytest.approx(row["mean_slowdown"], abs=2e-6)

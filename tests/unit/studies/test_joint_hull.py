@@ -1,4 +1,5 @@
-"""Agents and rules as points of waste and wait: sums, waits as R3 shows them, and the hull that mixtures of rules reach."""
+"""Agents and rules as points of waste and wait: sums, waits as R3 shows them, and the hull that mixtures of rules
+reach."""
 
 from __future__ import annotations
 
@@ -27,7 +28,10 @@ def test_usual_days_are_those_between_the_10th_and_the_90th_percentile() -> None
 
 
 def test_a_policy_is_held_against_mixtures_of_the_others_at_its_own_wait() -> None:
-    joint = Joint({"quick": table(100.0, 10.0, 10.0), "slow": table(60.0, 30.0, 30.0), "ours": table(70.0, 10.0, 30.0)}, resamples=5)
+    joint = Joint(
+        {"quick": table(100.0, 10.0, 10.0), "slow": table(60.0, 30.0, 30.0), "ours": table(70.0, 10.0, 30.0)},
+        resamples=5,
+    )
     # a coin between quick and slow has 80 at a mean wait of 20 s, where ours wastes 70
     assert joint.against_hull("ours", ["quick", "slow"], "mean")[0] == pytest.approx(70.0 / 80.0 - 1.0)
     assert joint.change("waste", "ours", "quick")[0] == pytest.approx(-0.3)
@@ -47,7 +51,8 @@ def test_seeds_are_averaged_day_by_day() -> None:
 
 
 def hand_made() -> dict[str, Any]:
-    """Cells of an input: rules on a line from (10 s, 100) to (30 s, 60); agents of two limits over either shutdown policy."""
+    """Cells of an input: rules on a line from (10 s, 100) to (30 s, 60); agents of two limits over either shutdown
+    policy."""
     rules = {
         completed.EASY: days(100.0, 10.0, 10.0),
         completed.FIRST_FIT: days(100.0, 10.0, 10.0),
@@ -74,7 +79,8 @@ def test_the_agent_that_counts_is_chosen_on_validation_days_and_held_out_days_ha
 
 
 def test_a_rule_in_the_environment_is_the_rule_in_the_simulator() -> None:
-    """So agents and rules stand on the same ground: First-Fit by scores over nodes that go off at once, and First-Fit of the kernel."""
+    """So agents and rules stand on the same ground: First-Fit by scores over nodes that go off at once, and First-Fit
+    of the kernel."""
     source = {"name": "orion", "traces": None, "generated_days": 40, "most": 5}
     found = completed.pairs(source, "test")
     for order, rule in (("first-fit", "first-fit"), ("sjf-fit", "shortest")):

@@ -24,7 +24,9 @@ def test_every_length_has_the_jobs_of_the_held_out_days() -> None:
     assert gaps[1.0] == jobs and all(jobs <= found <= len(whole[0]) for found in gaps.values())
     for days in (0.25, 2.0):
         episodes, _, _ = lengths.held_out(SOURCE, days)
-        assert all(one.jobs["submit_s"].min() >= 0.0 and one.jobs["submit_s"].max() < days * 86400.0 for one in episodes)
+        assert all(
+            one.jobs["submit_s"].min() >= 0.0 and one.jobs["submit_s"].max() < days * 86400.0 for one in episodes
+        )
     day, first = lengths.held_out(SOURCE, 1.0)[0][0], test[0]
     assert day.jobs["submit_s"].to_list() == first.jobs["submit_s"].to_list()
 
@@ -45,4 +47,6 @@ def test_a_sweep_has_the_agent_and_the_rules_on_the_same_jobs() -> None:
     agent = table.filter(policy="agent").row(0, named=True)
     t0 = sum(found["timeout:0"]["waste_j"])
     assert agent["waste_vs_t0"] == pytest.approx(sum(found["agent"]["waste_j"]) / t0 - 1)
-    assert agent["episodes"] == len(found["agent"]["jobs"]) and (agent["waste_vs_t0_low"] is None) == (agent["episodes"] < lengths.LEAST)
+    assert agent["episodes"] == len(found["agent"]["jobs"]) and (agent["waste_vs_t0_low"] is None) == (
+        agent["episodes"] < lengths.LEAST
+    )

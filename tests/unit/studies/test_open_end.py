@@ -29,7 +29,15 @@ def _trained(*costs: float) -> dict[str, Any]:
 
 
 def test_no_list_is_of_two_sets() -> None:
-    seeds = [open_end.CHOOSING, open_end.TAUGHT, horizons.VALIDATION, horizons.TEST, work.TRAINING, work.VALIDATION, work.TEST]
+    seeds = [
+        open_end.CHOOSING,
+        open_end.TAUGHT,
+        horizons.VALIDATION,
+        horizons.TEST,
+        work.TRAINING,
+        work.VALIDATION,
+        work.TEST,
+    ]
     assert len(set(seeds)) == len(seeds)
 
 
@@ -79,14 +87,30 @@ def test_the_claim_is_that_of_the_chosen_agent(tmp_path: Path) -> None:
     }
     (claim,) = open_end.claims("r1", tmp_path, cells)
     assert claim.id == "r1.horizon.worst" and claim.ours == pytest.approx(0.1)
-    assert len(pl.read_csv(tmp_path / "tables" / "open.csv")) == 2 and len(pl.read_csv(tmp_path / "tables" / "horizons.csv")) == 2
-    cells |= {"horizon/rules/10/50": rules, "horizon/open-all-1/10/50": {"slowdown": [3.009, 3.009], horizons.SEEN: [1.0]}}
+    assert (
+        len(pl.read_csv(tmp_path / "tables" / "open.csv")) == 2
+        and len(pl.read_csv(tmp_path / "tables" / "horizons.csv")) == 2
+    )
+    cells |= {
+        "horizon/rules/10/50": rules,
+        "horizon/open-all-1/10/50": {"slowdown": [3.009, 3.009], horizons.SEEN: [1.0]},
+    }
     worst, light = open_end.claims("r1", tmp_path, cells, least=40)
-    assert worst == claim and light.id == "r1.horizon.light" and light.ours == pytest.approx(0.003) and "aim: at most 0.3 %" in light.note
-    assert open_end.claims("x", tmp_path, {name: cell for name, cell in cells.items() if not name.startswith("open/")}) == []
+    assert (
+        worst == claim
+        and light.id == "r1.horizon.light"
+        and light.ours == pytest.approx(0.003)
+        and "aim: at most 0.3 %" in light.note
+    )
+    assert (
+        open_end.claims("x", tmp_path, {name: cell for name, cell in cells.items() if not name.startswith("open/")})
+        == []
+    )
 
 
-@pytest.mark.parametrize("study, claimed, recipe", [("grid2019", "r1", grid2019), ("a2c2020", "r2", a2c2020)], ids=["grid2019", "a2c2020"])
+@pytest.mark.parametrize(
+    "study, claimed, recipe", [("grid2019", "r1", grid2019), ("a2c2020", "r2", a2c2020)], ids=["grid2019", "a2c2020"]
+)
 def test_the_kept_agent_is_the_chosen_one_of_its_table(study: str, claimed: str, recipe: Any) -> None:
     kept = Path(__file__).resolve().parents[3] / "docs" / "studies" / study
     looks = pl.read_csv(kept / "tables" / "open.csv")
@@ -103,4 +127,6 @@ def test_the_kept_agent_is_the_chosen_one_of_its_table(study: str, claimed: str,
     assert light["load"].to_list() == judged, "R1's aim at 10 % is judged, too"
     claims = {row["id"]: row["ours"] for row in read_rows(kept)}
     assert claims[f"{claimed}.horizon.worst"] == pytest.approx(usual["excess"].max(), abs=1e-6)
-    assert claims.get(f"{claimed}.horizon.light") == (pytest.approx(light["excess"].max(), abs=1e-6) if len(light) else None)
+    assert claims.get(f"{claimed}.horizon.light") == (
+        pytest.approx(light["excess"].max(), abs=1e-6) if len(light) else None
+    )

@@ -47,7 +47,9 @@ class _Killed(BaseException):
 
 @pytest.mark.learn
 @pytest.mark.parametrize("study", ["a2c2020", "grid2019"])
-def test_a_cell_that_is_killed_in_training_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, study: str) -> None:
+def test_a_cell_that_is_killed_in_training_goes_on_from_its_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, study: str
+) -> None:
     """And gives what an uninterrupted one does, to the last digit."""
     from escala.agents import checkpoint
     from escala.studies.a2c2020 import cells as a2c2020_cells
@@ -78,9 +80,13 @@ def test_a_cell_that_is_killed_in_training_goes_on_from_its_checkpoint(tmp_path:
         patch.setattr(checkpoint, "write", write_twice)
         with pytest.raises(_Killed):
             run_cells(tmp_path / "killed", [cell("killed")], {}, 1)
-    assert (tmp_path / "killed" / "agent" / "checkpoint.npz").is_file() and not (tmp_path / "killed" / "agent" / "manifest.json").exists()
+    assert (tmp_path / "killed" / "agent" / "checkpoint.npz").is_file() and not (
+        tmp_path / "killed" / "agent" / "manifest.json"
+    ).exists()
     resumed: list[int] = []
-    monkeypatch.setattr(checkpoint, "restore", lambda saved, *rest: (resumed.append(saved["steps"]), restore(saved, *rest)))
+    monkeypatch.setattr(
+        checkpoint, "restore", lambda saved, *rest: (resumed.append(saved["steps"]), restore(saved, *rest))
+    )
     found = run_cells(tmp_path / "killed", [cell("killed")], {}, 1)
     assert resumed == [written[1]] and 0 < resumed[0] < given["steps"]
     assert not (tmp_path / "killed" / "agent" / "checkpoint.npz").exists()
@@ -114,7 +120,9 @@ def test_what_is_kept_is_the_same_on_any_engine(tmp_path: Path, monkeypatch: pyt
     found = [run_cells(tmp_path / str(on), cells, {}, on) for on in (1, "local:2", "ray")]
     assert found == [{f"cell-{number}": number for number in range(3)}] * 3 and stand_in.tasks == 3
     for cell in cells:
-        assert len({(tmp_path / on / "cells" / f"{cell.name}.json").read_bytes() for on in ("1", "local:2", "ray")}) == 1
+        assert (
+            len({(tmp_path / on / "cells" / f"{cell.name}.json").read_bytes() for on in ("1", "local:2", "ray")}) == 1
+        )
 
 
 RULES = {"world": "pool", "load": 40, "steps": 10}
@@ -136,8 +144,11 @@ def test_on_slurm_a_cell_that_fails_is_named(tmp_path: Path, slurm: Path, monkey
 
     monkeypatch.setattr(on_slurm, "QUEUE_S", 0.5)
     with pytest.raises(EscalaError, match=r"^cell rules/0: .*nowhere"):
-        run_cells(tmp_path / "out", [Cell("rules/0", agent, {**RULES, "endless": False, "folder": "nowhere"})], {}, "slurm")
-    with pytest.raises(EscalaError, match="no task of the array has begun to work"):  # no function of a study is named by a text
+        run_cells(
+            tmp_path / "out", [Cell("rules/0", agent, {**RULES, "endless": False, "folder": "nowhere"})], {}, "slurm"
+        )
+    # no function of a study is named by a text
+    with pytest.raises(EscalaError, match="no task of the array has begun to work"):
         run_cells(tmp_path / "other", [Cell("same", _same, {"number": 1})], {}, "slurm")
 
 
@@ -146,9 +157,17 @@ def test_cells_are_the_same_as_text() -> None:
 
     cells = [Cell("a b", rules, {"x": ("a", ("b",)), "y": [1, (2.5, None)], "z": {"w": [True]}}), Cell("c", rules, {})]
     job, again = Timed.read(Timed().written(cells))
-    assert [(cell.name, cell.work, cell.given) for cell in again] == [(cell.name, cell.work, cell.given) for cell in cells]
-    assert len({job.key(cell) for cell in cells}) == 2 and [job.key(cell) for cell in again] == [job.key(cell) for cell in cells]
-    for module, name in (("os", "system"), ("escala.studies.lab.horizons", "TEST"), ("escala.studies.lab.horizons", "rule")):
+    assert [(cell.name, cell.work, cell.given) for cell in again] == [
+        (cell.name, cell.work, cell.given) for cell in cells
+    ]
+    assert len({job.key(cell) for cell in cells}) == 2 and [job.key(cell) for cell in again] == [
+        job.key(cell) for cell in cells
+    ]
+    for module, name in (
+        ("os", "system"),
+        ("escala.studies.lab.horizons", "TEST"),
+        ("escala.studies.lab.horizons", "rule"),
+    ):
         with pytest.raises(EscalaError, match="is no piece of a study"):
             Timed.read(json.dumps([["a", module, name, {}]]))
 

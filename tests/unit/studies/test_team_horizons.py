@@ -16,7 +16,9 @@ KEPT = Path(__file__).resolve().parents[3] / "docs" / "studies"
 @pytest.mark.slow
 def test_a_team_is_told_the_end_of_the_lists_that_it_plays_or_one_far_away(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict[str, Any]] = []
-    monkeypatch.setattr(horizons, "by_greedy", lambda made, lists, **end: asked.append(end | {"n": len(lists)}) or {"slowdown": [1.0]})
+    monkeypatch.setattr(
+        horizons, "by_greedy", lambda made, lists, **end: asked.append(end | {"n": len(lists)}) or {"slowdown": [1.0]}
+    )
     for name in ("ahead-2x1-0", "team-2x2-0"):
         for endless in (False, True):
             horizons.team(str(KEPT / "marl2024" / "agents" / name), horizons.shape_of(name), 50, 1000, endless)
@@ -25,7 +27,13 @@ def test_a_team_is_told_the_end_of_the_lists_that_it_plays_or_one_far_away(monke
 
 
 def test_a_team_is_held_against_the_best_heuristic_of_its_own_lists() -> None:
-    beside = {"sjf": [1.0, 3.0], "packer": [4.0, 4.0], "tetris": [3.0, 3.0], "tetris-normalised": [2.5, 2.5], "random": [9.0, 9.0]}
+    beside = {
+        "sjf": [1.0, 3.0],
+        "packer": [4.0, 4.0],
+        "tetris": [3.0, 3.0],
+        "tetris-normalised": [2.5, 2.5],
+        "random": [9.0, 9.0],
+    }
     cells: dict[str, Any] = {"horizon/rules/2x1/50/50": beside, "horizon/rules/2x1/50/1000": beside}
     cells |= {"horizon/ahead-2x1-0/50/50": [1.0, 2.0], "horizon/ahead-2x1-0/50/1000": [3.0, 3.0]}
     cells["horizon/ahead-2x1-0/50/endless"] = [3.0, None]

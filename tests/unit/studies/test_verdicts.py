@@ -24,7 +24,8 @@ from escala.studies.verdicts.rule import VERDICTS, Found, Print, against, senten
         (Print(-0.45), Found(-0.44, -0.5, -0.4), "direction only", "the interval holds it"),
         (Print(-0.45), Found(0.1, 0.05, 0.2), "not reproduced", "worse"),
         (Print(-0.1), Found(-0.05, -0.2, 0.1), "cannot be told", "the interval holds it"),
-        (Print(0.12), Found(-0.11, -0.13, -0.09), "not reproduced", "better"),  # the paper's is worse than the rule, ours is not
+        # the paper's is worse than the rule, ours is not
+        (Print(0.12), Found(-0.11, -0.13, -0.09), "not reproduced", "better"),
         (Print(0.12), Found(0.08, 0.07, 0.09), "reproduced", "better"),
         (Print(-0.45, "less"), Found(-0.45), "reproduced", "equal"),
         (Print(0.5, "same", 0.0, 0.005), Found(0.48, 0.4, 0.55), "reproduced", "the interval holds it"),
@@ -55,8 +56,14 @@ def test_a_wider_interval_is_never_told_with_more_certainty() -> None:
     """From a point outwards a verdict may only fall back to one that says less."""
     less = {"reproduced": 2, "direction only": 1, "cannot be told": 0}
     for figure in (-0.45, -0.1):
-        seen = [verdict(Print(figure), Found(-0.5, -0.5 - half, -0.5 + half)) for half in (0.0, 0.02, 0.1, 0.3, 0.45, 0.7)]
-        assert seen == sorted(seen, key=lambda one: -less[one]) and seen[0] == "reproduced" and seen[-1] == "cannot be told"
+        seen = [
+            verdict(Print(figure), Found(-0.5, -0.5 - half, -0.5 + half)) for half in (0.0, 0.02, 0.1, 0.3, 0.45, 0.7)
+        ]
+        assert (
+            seen == sorted(seen, key=lambda one: -less[one])
+            and seen[0] == "reproduced"
+            and seen[-1] == "cannot be told"
+        )
 
 
 def test_changes_are_of_the_interval_too() -> None:
@@ -67,7 +74,13 @@ def test_changes_are_of_the_interval_too() -> None:
 
 
 def test_figures_are_read_as_people_read_them() -> None:
-    assert [number(v, "relative change") for v in (-0.134, 0.0, -1e-5, 3.746, None)] == ["-13.4 %", "0.0 %", "0.0 %", "+375 %", "–"]
+    assert [number(v, "relative change") for v in (-0.134, 0.0, -1e-5, 3.746, None)] == [
+        "-13.4 %",
+        "0.0 %",
+        "0.0 %",
+        "+375 %",
+        "–",
+    ]
     assert [number(v, "decisions") for v in (500736.0, 1.54, 16.17)] == ["500 736", "1.54", "16.2"]
     assert span(Found(-0.134, -0.192, -0.0775), "relative change") == "-13.4 % (-19.2 … -7.8)"
 
@@ -75,7 +88,9 @@ def test_figures_are_read_as_people_read_them() -> None:
 @pytest.mark.parametrize("study", PAPERS)
 def test_a_run_without_figures_has_a_page_that_says_so(study: str, tmp_path: Path) -> None:
     """What a smaller scale leaves out can be told by no row, and by no sentence."""
-    write_claims(tmp_path, "A study", [Claim("x.other", "a claim", None, None, None, None, "share", 0, 0, None)], "Nothing.")
+    write_claims(
+        tmp_path, "A study", [Claim("x.other", "a claim", None, None, None, None, "share", 0, 0, None)], "Nothing."
+    )
     rows = rows_of(study, tmp_path)
     assert {row.verdict for row in rows} <= {"cannot be told", "the paper contradicts itself"}
     assert "{" not in page_of(study, tmp_path)
@@ -109,10 +124,16 @@ def test_a_changed_figure_changes_rows_and_prose(study: str, tmp_path: Path) -> 
 
 def test_a_table_gives_cells_only_where_one_row_is_meant(tmp_path: Path) -> None:
     (tmp_path / "tables").mkdir()
-    (tmp_path / "tables" / "t.csv").write_text("load,policy,x,x_low,x_high,x_sd\n10,a,2.0,1.5,2.5,1.0\n10,b,,,,\n20,a,3.0,,,\n")
+    (tmp_path / "tables" / "t.csv").write_text(
+        "load,policy,x,x_low,x_high,x_sd\n10,a,2.0,1.5,2.5,1.0\n10,b,,,,\n20,a,3.0,,,\n"
+    )
     kept = Kept(tmp_path)
     assert kept.cell("t", "x", load=10, policy="a") == Found(2.0, 1.5, 2.5, "t.csv")
     assert kept.value("t", "x", policy="a") is None and kept.value("t", "x", load=10, policy="b") is None
-    assert kept.value("t", "y", load=20) is None and kept.value("u", "x", load=10) is None and kept.value("t", "x", gone=1) is None
+    assert (
+        kept.value("t", "y", load=20) is None
+        and kept.value("u", "x", load=10) is None
+        and kept.value("t", "x", gone=1) is None
+    )
     mean = kept.mean_of_days("t", "x", 4, load=10, policy="a")
     assert (mean.ours, mean.low, mean.high) == (2.0, pytest.approx(2.0 - 0.98), pytest.approx(2.0 + 0.98))

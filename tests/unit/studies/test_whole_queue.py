@@ -21,6 +21,9 @@ def test_rules_see_every_job_and_look_ahead_is_played_from_100_per_cent_on() -> 
     assert busy[whole_queue.STRICT] == [escala.simulate(jobs, "10x1", "sjf").summary()["mean_slowdown"]]
     assert len(busy[whole_queue.ROLLOUT]) == 2
     table = whole_queue.frame({"published/queue/160": busy}, author)
-    assert table["load"].unique().to_list() == [160] and table.filter(pl.col("policy") == "author's PPO")["mean_slowdown"][0] > 2.8
+    assert (
+        table["load"].unique().to_list() == [160]
+        and table.filter(pl.col("policy") == "author's PPO")["mean_slowdown"][0] > 2.8
+    )
     # The plain statement of the page: strict SJF that sees the queue is below his PPO at this load.
     assert busy[whole_queue.STRICT][0] < table.filter(pl.col("policy") == "author's PPO")["mean_slowdown"][0]

@@ -1,4 +1,5 @@
-"""Whether a log's later weeks are like its past: a log that stays, one that changes in one feature, and what a policy gives there."""
+"""Whether a log's later weeks are like its past: a log that stays, one that changes in one feature, and what a policy
+gives there."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def _log(change: str = "", seed: int = 1, weeks: int = WEEKS, per_week: int = 15
         cores = np.where(late, np.minimum(cores * 2, 8), cores)
     if change == "runtime":
         runtime = np.where(late, runtime * 0.3, runtime)
-    return escala.Workload.from_jobs({"submit_s": submit, "runtime_s": runtime, "walltime_s": walltime, "cores": cores}, name="weeks")
+    return escala.Workload.from_jobs(
+        {"submit_s": submit, "runtime_s": runtime, "walltime_s": walltime, "cores": cores}, name="weeks"
+    )
 
 
 def test_a_log_that_stays_has_not_drifted() -> None:
@@ -65,8 +68,12 @@ def test_a_policy_is_judged_beside_easy() -> None:
     bounded = {}
     for name in ("saf", "easy"):
         jobs = escala.simulate(log, "8x1", name).jobs
-        slowdown = np.maximum((jobs["wait_s"] + jobs["runtime_s"]).to_numpy() / np.maximum(jobs["runtime_s"].to_numpy(), 10.0), 1.0)
-        bounded[name] = slowdown[: int((log.jobs["submit_s"].to_numpy() < log.jobs["submit_s"][0] + 0.6 * log.span_s).sum())].sum()
+        slowdown = np.maximum(
+            (jobs["wait_s"] + jobs["runtime_s"]).to_numpy() / np.maximum(jobs["runtime_s"].to_numpy(), 10.0), 1.0
+        )
+        bounded[name] = slowdown[
+            : int((log.jobs["submit_s"].to_numpy() < log.jobs["submit_s"][0] + 0.6 * log.span_s).sum())
+        ].sum()
     assert found.past_ratio == pytest.approx(bounded["saf"] / bounded["easy"])
     assert found.last_ratio is not None and all(week.ratio is not None for week in found.weeks)
     assert found.behind == (found.last_ratio > 1.0)
@@ -97,15 +104,21 @@ def _folder(where: Path, ratio: str) -> str:
 
 
 def test_a_policy_is_held_to_its_own_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same scheduler in folders that promise what it does on these weeks, and much more; on a log of which it does worse later."""
+    """The same scheduler in folders that promise what it does on these weeks, and much more; on a log of which it does
+    worse later."""
     write_swf(_log(), tmp_path / "log.swf")
-    honest, boasting = _folder(tmp_path / "honest", "[0.8, 0.7, 0.99]"), _folder(tmp_path / "boasting", "[0.1, 0.1, 0.11]")
+    honest, boasting = (
+        _folder(tmp_path / "honest", "[0.8, 0.7, 0.99]"),
+        _folder(tmp_path / "boasting", "[0.1, 0.1, 0.11]"),
+    )
     asked = ["drift", str(tmp_path / "log.swf"), "--platform", "8x1", "--scheduler"]
     for name in (honest, boasting):
         assert run([*asked, name, "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         past = [week for week in found["weeks"] if week["ratio"] > max(found["usual_ratio"], found["promised"][2])]
-        assert found["worse"] == (len([week for week in found["weeks"][-4:] if week in past]) >= 3) is False, "usual for its past"
+        assert found["worse"] == (len([week for week in found["weeks"][-4:] if week in past]) >= 3) is False, (
+            "usual for its past"
+        )
     assert run([*asked, honest]) == 0
     assert "Its folder says 0.80 [0.70, 0.99]." in capsys.readouterr().out
     assert run([*asked, _folder(tmp_path / "bad", '"much"')]) == 2
@@ -126,13 +139,33 @@ def _journal(log: escala.Workload, folder: Path, policies: str) -> None:
     """Looks of weeks, each with the jobs that have ended since the last."""
     folder.mkdir()
     result = escala.simulate(log, "8x1", "easy").jobs
-    begin = {"kind": "begin", "t": 0.0, "seq": 0, "mode": "shadow", "policies": policies, "partition": "batch", "slurm": "22.05"}
+    begin = {
+        "kind": "begin",
+        "t": 0.0,
+        "seq": 0,
+        "mode": "shadow",
+        "policies": policies,
+        "partition": "batch",
+        "slurm": "22.05",
+    }
     begin |= {"names": [f"n{k}" for k in range(8)], "platform": escala.read_platform("8x1").spec(), "period_s": 10.0}
     lines, rows = [begin], list(zip(log.jobs.iter_rows(named=True), result.iter_rows(named=True), strict=True))
     last = max(row["finish_s"] for _, row in rows)
     for k in range(int(last // WEEK_S) + 1):
         over = [
-            [f"{n}", "ended", job["submit_s"], row["start_s"], row["finish_s"], job["walltime_s"], job["cores"], job["cores"], 1, 0, False]
+            [
+                f"{n}",
+                "ended",
+                job["submit_s"],
+                row["start_s"],
+                row["finish_s"],
+                job["walltime_s"],
+                job["cores"],
+                job["cores"],
+                1,
+                0,
+                False,
+            ]
             + ["ann", "batch", ["n1"], "None"]
             for n, (job, row) in enumerate(rows)
             if k * WEEK_S <= row["finish_s"] < (k + 1) * WEEK_S

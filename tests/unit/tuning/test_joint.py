@@ -1,4 +1,5 @@
-"""Energy against wait of pairs of policies: what is on the frontier and on its hull, and the cheapest pair within a limit on waits."""
+"""Energy against wait of pairs of policies: what is on the frontier and on its hull, and the cheapest pair within a
+limit on waits."""
 
 from __future__ import annotations
 
@@ -9,7 +10,11 @@ import pytest
 import escala
 from escala.tuning.joint import LONGEST
 
-LOG = {"submit_s": [0.0, 0.0, 500.0, 900.0, 901.0], "runtime_s": [300.0, 100.0, 100.0, 50.0, 50.0], "cores": [2, 1, 2, 1, 1]}
+LOG = {
+    "submit_s": [0.0, 0.0, 500.0, 900.0, 901.0],
+    "runtime_s": [300.0, 100.0, 100.0, 50.0, 50.0],
+    "cores": [2, 1, 2, 1, 1],
+}
 
 
 def _found(knows: tuple[str, ...] = (), **points: tuple[float, float]) -> escala.Frontier:
@@ -22,9 +27,17 @@ def _found(knows: tuple[str, ...] = (), **points: tuple[float, float]) -> escala
 
 
 def test_who_is_on_the_frontier_and_on_its_hull() -> None:
-    found = _found(now=(10.0, 100.0), middle=(20.0, 80.0), dent=(30.0, 75.0), low=(40.0, 50.0), worse=(41.0, 50.0), twin=(40.0, 50.0))
+    found = _found(
+        now=(10.0, 100.0),
+        middle=(20.0, 80.0),
+        dent=(30.0, 75.0),
+        low=(40.0, 50.0),
+        worse=(41.0, 50.0),
+        twin=(40.0, 50.0),
+    )
     assert found.undominated() == ["low", "dent", "middle", "now"]
-    assert found.hull() == ["low", "middle", "now"]  # at a wait of 30 the line from low to middle is at 65, dent above it
+    # at a wait of 30 the line from low to middle is at 65, dent above it
+    assert found.hull() == ["low", "middle", "now"]
     assert _found(now=(10.0, 100.0), on=(25.0, 75.0), low=(40.0, 50.0)).hull() == ["low", "now"]
 
 
@@ -42,7 +55,9 @@ def test_the_cheapest_within_a_limit(margin: float, chosen: str) -> None:
 def test_pairs_are_replayed_as_by_simulate() -> None:
     log = escala.Workload.from_jobs(LOG)
     found = escala.frontier(log, "2x1:grid5000", ["easy", "sjf-fit"], ["never", "timeout:0", "oracle"])
-    assert list(found.summaries) == [f"{s} + {d}" for s in ("easy", "sjf-fit") for d in ("never", "timeout:0", "oracle")]
+    assert list(found.summaries) == [
+        f"{s} + {d}" for s in ("easy", "sjf-fit") for d in ("never", "timeout:0", "oracle")
+    ]
     alone = escala.simulate(log, "2x1:grid5000", "sjf-fit", "timeout:0").summary()
     assert found.summaries["sjf-fit + timeout:0"] == pytest.approx(alone)
     assert found.reference == "easy + never" and found.knows["easy + oracle"] and not found.knows["easy + never"]

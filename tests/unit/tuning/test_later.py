@@ -1,4 +1,5 @@
-"""Pairs chosen on a log's past, judged on its later weeks: energies against the states of nodes, waits against one replay."""
+"""Pairs chosen on a log's past, judged on its later weeks: energies against the states of nodes, waits against one
+replay."""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ def test_later_energy_is_what_the_nodes_draw_between_the_split_and_the_last_subm
         scheduler, shutdown = name.split(" + ")
         lives = escala.simulate(_log(), PLATFORM, scheduler, shutdown).nodes
         spent = lives.select(
-            (pl.min_horizontal("to_s", pl.lit(split.last_s)) - pl.max_horizontal("from_s", pl.lit(split.at_s))).clip(0.0)
+            (pl.min_horizontal("to_s", pl.lit(split.last_s)) - pl.max_horizontal("from_s", pl.lit(split.at_s))).clip(
+                0.0
+            )
             * pl.col("state").replace_strict(WATTS)
         )
         assert judged.energy_j == pytest.approx(spent.sum().item(), rel=1e-9)
@@ -79,7 +82,12 @@ def test_the_choice_does_not_see_the_later_weeks() -> None:
 def test_weeks_end_with_the_last_submission() -> None:
     split = split_of(_log(), 0.6)
     ends = weeks_of(split)
-    assert ends[0] == split.at_s and ends[-1] == split.last_s and (np.diff(ends)[:-1] == WEEK_S).all() and 0 < np.diff(ends)[-1] <= WEEK_S
+    assert (
+        ends[0] == split.at_s
+        and ends[-1] == split.last_s
+        and (np.diff(ends)[:-1] == WEEK_S).all()
+        and 0 < np.diff(ends)[-1] <= WEEK_S
+    )
 
 
 def test_the_sentences_say_what_was_chosen_and_what_came_of_it() -> None:
@@ -88,7 +96,9 @@ def test_the_sentences_say_what_was_chosen_and_what_came_of_it() -> None:
     assert "gains less on the next" not in said
 
 
-@pytest.mark.parametrize(("figure", "factor"), [("mean_wait_s", 1.2), ("p95_wait_s", 1.2), ("longest_wait_s", 1.3), ("median_wait_s", 9.0)])
+@pytest.mark.parametrize(
+    ("figure", "factor"), [("mean_wait_s", 1.2), ("p95_wait_s", 1.2), ("longest_wait_s", 1.3), ("median_wait_s", 9.0)]
+)
 def test_a_limit_that_is_broken_later_is_told(figure: str, factor: float) -> None:
     found = _found()
     assert found.later is not None

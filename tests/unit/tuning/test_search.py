@@ -24,7 +24,8 @@ PROMISE = "longest-wait<=100*easy"
 
 
 def _mixed(seed: int = 2) -> escala.Workload:
-    """Fourteen weeks in which all ask for the same time; the more cores a job has the shorter it is, and some users' jobs are shorter."""
+    """Fourteen weeks in which all ask for the same time; the more cores a job has the shorter it is, and some users'
+    jobs are shorter."""
     random = np.random.default_rng(seed)
     n = int(14 * WEEK_S / 4200.0)
     user, cores = random.integers(0, 12, n), random.choice([1, 2, 4, 8], n)
@@ -64,8 +65,13 @@ def test_a_search_ends_near_the_least_cost() -> None:
 
 def test_a_point_is_a_scheduler_with_that_score_and_guard() -> None:
     found = scheduler_at(np.array([0.0, 2.0, 0.0, -2.0, 0.0, 0.0, 0.0, 0.0, np.log10(36.2)]), "last2", "last2")
-    assert found.orders[0] == Linear((("log_cores", 0.5), ("log_wait_over_estimate", -0.5))) and found.guard_s == 36 * 3600.0
-    assert found.order_estimate == "last2" and found.name == "easy:queue=score:score.toml:guard=36h:order_estimate=last2"
+    assert (
+        found.orders[0] == Linear((("log_cores", 0.5), ("log_wait_over_estimate", -0.5)))
+        and found.guard_s == 36 * 3600.0
+    )
+    assert (
+        found.order_estimate == "last2" and found.name == "easy:queue=score:score.toml:guard=36h:order_estimate=last2"
+    )
     longest = scheduler_at(np.array([1.0, *[0.0] * 7, 9.0]))
     assert longest.guard_s == 400 * 3600.0 and longest.order_estimate is None
 
@@ -80,9 +86,13 @@ def test_searched_weights_are_judged_by_weeks_that_their_search_had_not_seen() -
         assert {name for name, _ in score.weights} <= set(FEATURES)
         waits = escala.simulate(past, MACHINE, step.scheduler).jobs["wait_s"]
         assert step.figures[0]["mean_wait_s"] == pytest.approx(waits.mean())
-    other = log.jobs.with_columns(runtime_s=pl.when(pl.col("submit_s") >= split_of(log, "60%").at_s).then(77.0).otherwise("runtime_s"))
+    other = log.jobs.with_columns(
+        runtime_s=pl.when(pl.col("submit_s") >= split_of(log, "60%").at_s).then(77.0).otherwise("runtime_s")
+    )
     again = escala.tune(log.with_jobs(other), MACHINE, promise=PROMISE, predictors=[], searches=1)
-    assert [step.as_dict() for step in again.steps] == [step.as_dict() for step in tuned.steps] and again.later != tuned.later
+    assert [step.as_dict() for step in again.steps] == [
+        step.as_dict() for step in tuned.steps
+    ] and again.later != tuned.later
 
 
 def test_a_policy_with_searched_weights_is_a_folder_to_read_and_run(tmp_path: Path) -> None:
@@ -101,7 +111,9 @@ def test_a_policy_with_searched_weights_is_a_folder_to_read_and_run(tmp_path: Pa
 
 def test_a_model_fitted_to_the_past_goes_into_the_folder(tmp_path: Path) -> None:
     tuned = escala.tune(_mixed(), MACHINE, promise=PROMISE, predictors=["model"], searches=0)
-    assert tuned.without == "" and tuned.chosen.endswith("order_estimate=model:model"), [step.as_dict() for step in tuned.steps]
+    assert tuned.without == "" and tuned.chosen.endswith("order_estimate=model:model"), [
+        step.as_dict() for step in tuned.steps
+    ]
     folder = tuned.save(tmp_path / "policy")
     assert (folder / "model" / "manifest.json").is_file()
     own = escala.simulate(_mixed(), MACHINE, f"policy:{folder}").jobs["wait_s"]
@@ -110,8 +122,13 @@ def test_a_model_fitted_to_the_past_goes_into_the_folder(tmp_path: Path) -> None
 
 def test_a_log_without_requests_has_no_model_and_says_so() -> None:
     log = _mixed()
-    asked = escala.tune(log.with_jobs(log.jobs.with_columns(limited=pl.lit(False))), MACHINE, predictors=["model"], searches=0)
-    assert asked.without.startswith("No model of run times was tried: ") and "no job tells the time that it asks for" in asked.without
+    asked = escala.tune(
+        log.with_jobs(log.jobs.with_columns(limited=pl.lit(False))), MACHINE, predictors=["model"], searches=0
+    )
+    assert (
+        asked.without.startswith("No model of run times was tried: ")
+        and "no job tells the time that it asks for" in asked.without
+    )
 
 
 def test_score_files_are_written_as_they_are_read(tmp_path: Path) -> None:
@@ -123,7 +140,14 @@ def test_score_files_are_written_as_they_are_read(tmp_path: Path) -> None:
 
 def test_a_ratio_by_week_is_the_geometric_mean_over_weeks() -> None:
     n = 30
-    jobs = Jobs(np.arange(n), np.zeros(n), np.full(n, 100.0), np.ones(n), pl.Series(["u"] * n), pl.Series([None] * n, dtype=pl.String))
+    jobs = Jobs(
+        np.arange(n),
+        np.zeros(n),
+        np.full(n, 100.0),
+        np.ones(n),
+        pl.Series(["u"] * n),
+        pl.Series([None] * n, dtype=pl.String),
+    )
     week, reference = np.repeat([0, 1, 2], 10), np.full(n, 900.0)
     waits = np.where(week == 0, 400.0, np.where(week == 1, 1900.0, 900.0))
     value, low, high = judge.mean_over_logs([judge.weeks_of(jobs, waits, reference, "bounded_slowdown", week)], 0)
@@ -157,7 +181,9 @@ def test_the_score_that_comes_with_escala_is_a_scheduler() -> None:
     from tests.unit.tuning.test_tuning import CONGESTED, _log
 
     log = _log(CONGESTED)
-    own, same = (escala.simulate(log, MACHINE, name).jobs["wait_s"] for name in ("escala", "easy:queue=escala:guard=24h"))
+    own, same = (
+        escala.simulate(log, MACHINE, name).jobs["wait_s"] for name in ("escala", "easy:queue=escala:guard=24h")
+    )
     assert own.equals(same) and not own.equals(escala.simulate(log, MACHINE, "easy").jobs["wait_s"])
     assert escala.simulate(log, MACHINE, "escala:order_estimate=last2").jobs["wait_s"].sum() != own.sum()
     with pytest.raises(escala.EscalaError, match="is no linear score"):

@@ -1,4 +1,5 @@
-"""One policy for several logs: chosen on the pasts of all of them, each counting alike, and judged on the later weeks of each."""
+"""One policy for several logs: chosen on the pasts of all of them, each counting alike, and judged on the later weeks
+of each."""
 
 from __future__ import annotations
 
@@ -79,10 +80,14 @@ def test_later_weeks_change_nothing_that_is_chosen() -> None:
     (first, machine), second = _logs(16.0, 1500.0)
     options: dict[str, Any] = {"promise": "longest-wait<=100*easy", "predictors": ["last2"], "searches": 0}
     found = tune_several([(first, machine), second], **options)
-    other = first.jobs.with_columns(runtime_s=pl.when(pl.col("submit_s") >= split_of(first, "60%").at_s).then(77.0).otherwise("runtime_s"))
+    other = first.jobs.with_columns(
+        runtime_s=pl.when(pl.col("submit_s") >= split_of(first, "60%").at_s).then(77.0).otherwise("runtime_s")
+    )
     again = tune_several([(first.with_jobs(other), machine), second], **options)
     assert found.steps and {step.part for step in found.steps} == {"prediction", "backfill", "given score"}
-    assert [step.as_dict() for step in again.steps] == [step.as_dict() for step in found.steps] and again.chosen == found.chosen
+    assert [step.as_dict() for step in again.steps] == [
+        step.as_dict() for step in found.steps
+    ] and again.chosen == found.chosen
     assert again.logs[0].later != found.logs[0].later and again.logs[1].later == found.logs[1].later
 
 
@@ -115,7 +120,9 @@ def test_a_mean_over_logs_counts_each_log_alike() -> None:
 def test_a_promise_that_one_log_breaks_is_refused_by_its_name() -> None:
     idle = _log(1, 90_000.0)
     longest = max(escala.simulate(idle, "8x1", name).jobs["wait_s"].max() for name in ("easy", "easy-sjf"))  # type: ignore[type-var]
-    with pytest.raises(escala.EscalaError, match=r"keeps the promise on the pasts of all 2 logs: the nearest is .* on small 2\)"):
+    with pytest.raises(
+        escala.EscalaError, match=r"keeps the promise on the pasts of all 2 logs: the nearest is .* on small 2\)"
+    ):
         tune_several([(idle, "8x1"), _logs()[0]], promise=f"longest-wait<={longest + 1:.0f}")
 
 

@@ -70,7 +70,10 @@ def test_the_later_weeks_are_those_of_one_replay_of_the_whole_log() -> None:
     slowdown = escala.metrics.jobs.bounded_slowdown(later)
     assert found["bounded_slowdown"] == pytest.approx(float(slowdown.to_numpy().mean()))
     assert (
-        tuned.about["split"]["later_jobs"] == len(later) == tuned.groups["by size"]["jobs"].sum() == tuned.groups["by queue"]["jobs"].sum()
+        tuned.about["split"]["later_jobs"]
+        == len(later)
+        == tuned.groups["by size"]["jobs"].sum()
+        == tuned.groups["by queue"]["jobs"].sum()
     )
 
 
@@ -98,13 +101,18 @@ def test_two_runs_are_alike_whatever_the_threads() -> None:
 
 def test_todays_scheduler_is_compared_too_and_may_be_promised() -> None:
     tuned = escala.tune(_log(CONGESTED), MACHINE, present="fcfs", promise="longest-wait<=2*fcfs", objective="wait")
-    assert {"policy", "easy", "easy-sjf", "fcfs", tuned.chosen} == set(tuned.later) and set(tuned.ratio) == {*BASELINES, "fcfs", "rule"}
+    assert {"policy", "easy", "easy-sjf", "fcfs", tuned.chosen} == set(tuned.later) and set(tuned.ratio) == {
+        *BASELINES,
+        "fcfs",
+        "rule",
+    }
     assert tuned.ratio["fcfs"]["wait"][0] < 1.0  # type: ignore[operator]
 
 
 def test_a_promise_that_no_rule_keeps_names_the_nearest() -> None:
     with pytest.raises(
-        escala.EscalaError, match=r"no rule of \d+ keeps the promise on the log's past: the nearest is \S+, which misses p99"
+        escala.EscalaError,
+        match=r"no rule of \d+ keeps the promise on the log's past: the nearest is \S+, which misses p99",
     ):
         escala.tune(_log(CONGESTED), MACHINE, promise="p99-wait<=0.01*easy")
 
@@ -112,7 +120,11 @@ def test_a_promise_that_no_rule_keeps_names_the_nearest() -> None:
 @pytest.mark.parametrize(
     ("text", "shown", "bounds"),
     [
-        ("p99-wait<=1.05*easy, longest-wait<=1.25*easy", "p99-wait<=1.05*easy, longest-wait<=1.25*easy", [1.05 * 7, 1.25 * 7]),
+        (
+            "p99-wait<=1.05*easy, longest-wait<=1.25*easy",
+            "p99-wait<=1.05*easy, longest-wait<=1.25*easy",
+            [1.05 * 7, 1.25 * 7],
+        ),
         (" longest-wait <= 48h ", "longest-wait<=48h", [172800.0]),
         ("slowdown<=3,mean-wait<=90", "slowdown<=3, mean-wait<=0.025h", [3.0, 90.0]),
     ],
@@ -180,7 +192,12 @@ def test_a_short_log_is_refused() -> None:
 def _jobs(runtime: list[float], users: list[str] | None = None) -> Jobs:
     n = len(runtime)
     return Jobs(
-        np.arange(n), np.zeros(n), np.array(runtime), np.ones(n), pl.Series(users or ["u"] * n), pl.Series([None] * n, dtype=pl.String)
+        np.arange(n),
+        np.zeros(n),
+        np.array(runtime),
+        np.ones(n),
+        pl.Series(users or ["u"] * n),
+        pl.Series([None] * n, dtype=pl.String),
     )
 
 
@@ -241,7 +258,12 @@ def test_figures_of_no_job_have_no_value() -> None:
 
 def test_jobs_are_those_that_can_run_as_they_run() -> None:
     log = escala.Workload.from_jobs(
-        {"submit_s": [0.0, 1.0, 2.0], "runtime_s": [50.0, 10.0, 5.0], "walltime_s": [20.0, 20.0, 9.0], "cores": [2, 9, 4]}
+        {
+            "submit_s": [0.0, 1.0, 2.0],
+            "runtime_s": [50.0, 10.0, 5.0],
+            "walltime_s": [20.0, 20.0, 9.0],
+            "cores": [2, 9, 4],
+        }
     )
     jobs = jobs_of(log, escala.read_platform(MACHINE), Options(oversized="drop"))
     assert jobs.row.tolist() == [0, 2] and jobs.runtime_s.tolist() == [20.0, 5.0] and jobs.cores.tolist() == [2.0, 4.0]
@@ -276,8 +298,15 @@ def test_predictions_are_kept_where_they_are_ahead_on_weeks_not_seen() -> None:
     assert "last2" in tuned.chosen and tuned.rule != tuned.chosen and tuned.without == ""
     step = next(step for step in tuned.steps if step.name == tuned.chosen)
     assert step.ahead and step.excess == 0.0 and step.ratio[2] is not None and step.ratio[2] < 1.0
-    assert [part.part for part in tuned.parts][-2:] == ["prediction", "perfect runtimes"] and tuned.parts[-1].clairvoyant
-    assert tuned.parts[-2].figures == tuned.later["policy"] and set(tuned.later) == {"policy", *BASELINES, tuned.rule, tuned.chosen}
+    assert [part.part for part in tuned.parts][-2:] == ["prediction", "perfect runtimes"] and tuned.parts[
+        -1
+    ].clairvoyant
+    assert tuned.parts[-2].figures == tuned.later["policy"] and set(tuned.later) == {
+        "policy",
+        *BASELINES,
+        tuned.rule,
+        tuned.chosen,
+    }
     high = tuned.ratio["rule"]["bounded_slowdown"][2]
     assert high is not None and high < 1.0
     jobs = escala.simulate(split_of(_weeks(), "60%").past(_weeks()), MACHINE, step.scheduler).jobs
@@ -292,7 +321,9 @@ def test_without_users_or_predictors_no_prediction_is_tried() -> None:
         "backfill",
         "given score",
     }
-    one = escala.tune(log.with_jobs(log.jobs.with_columns(user=pl.lit("me"))), MACHINE, predictors=["last2"], searches=0)
+    one = escala.tune(
+        log.with_jobs(log.jobs.with_columns(user=pl.lit("me"))), MACHINE, predictors=["last2"], searches=0
+    )
     assert one.without.startswith("The log names one user only")
     assert not any(step.part == "prediction" for step in escala.tune(log, MACHINE, predictors=[], searches=0).steps)
 

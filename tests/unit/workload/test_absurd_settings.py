@@ -1,4 +1,5 @@
-"""Settings of generators and numbers of environments that are no number, or that no memory holds: one line, before anything is made."""
+"""Settings of generators and numbers of environments that are no number, or that no memory holds: one line, before
+anything is made."""
 
 from __future__ import annotations
 
@@ -17,7 +18,11 @@ ABSURD = [10**20, -(10**20), math.inf, math.nan, "ten", True, 1e300]
 @pytest.mark.parametrize("name", generate.GENERATORS)
 @pytest.mark.parametrize("value", ABSURD, ids=str)
 def test_an_absurd_setting_is_one_line(name: str, value: Any) -> None:
-    numbers = {"bernoulli": ("load", "steps", "rate"), "cpu-memory": ("rate", "steps"), "lublin": ("jobs", "cores", "load")}
+    numbers = {
+        "bernoulli": ("load", "steps", "rate"),
+        "cpu-memory": ("rate", "steps"),
+        "lublin": ("jobs", "cores", "load"),
+    }
     numbers |= {"multi-resource": ("load", "machines", "capacity", "steps", "p_long"), "grid5000": ("days",)}
     for setting in numbers[name]:
         with pytest.raises(EscalaError, match=rf"setting {setting}=.*(number is needed|at most 1,000,000,000)"):

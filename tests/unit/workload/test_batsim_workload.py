@@ -17,12 +17,21 @@ from escala.workload import Workload, describe, read_workload, write_batsim
 
 
 def read(
-    tmp_path: Path, profile: dict[str, Any], job: dict[str, Any] | None = None, more: dict[str, Any] | None = None, **options: Any
+    tmp_path: Path,
+    profile: dict[str, Any],
+    job: dict[str, Any] | None = None,
+    more: dict[str, Any] | None = None,
+    **options: Any,
 ) -> Workload:
     document = {
         "nb_res": 8,
         "jobs": [{"id": 1, "subtime": 2.5, "res": 4, "walltime": 100, "profile": "p", **(job or {})}],
-        "profiles": {"p": profile, "d": {"type": "delay", "delay": 2}, "c": {"type": "msg_par_hg", "cpu": 3e9, "com": 0}, **(more or {})},
+        "profiles": {
+            "p": profile,
+            "d": {"type": "delay", "delay": 2},
+            "c": {"type": "msg_par_hg", "cpu": 3e9, "com": 0},
+            **(more or {}),
+        },
     }
     path = tmp_path / "w.json"
     path.write_text(json.dumps(document))
@@ -41,7 +50,9 @@ def test_delay(tmp_path: Path, kind: str) -> None:
     assert (workload.max_cores, workload.jobs["submit_s"][0], workload.origin_s) == (8, 2.5, 0.0)
 
 
-@pytest.mark.parametrize("kind", ["parallel_homogeneous", "msg_par_hg", "ParallelTaskHomogeneousProfile", "ptask_homogeneous"])
+@pytest.mark.parametrize(
+    "kind", ["parallel_homogeneous", "msg_par_hg", "ParallelTaskHomogeneousProfile", "ptask_homogeneous"]
+)
 def test_homogeneous(tmp_path: Path, kind: str) -> None:
     workload = read(tmp_path, {"type": kind, "cpu": 2e9, "com": 0})
     assert math.isnan(effort(workload)[0]) and effort(workload)[1:] == (2e9, 1.0)
@@ -54,7 +65,12 @@ def test_homogeneous(tmp_path: Path, kind: str) -> None:
     [
         {"type": "parallel_homogeneous_total", "cpu": 8e9, "com": 0},
         {"type": "msg_par_hg_tot", "cpu": 8e9},
-        {"type": "ParallelTaskHomogeneousProfile", "cpu": 8e9, "com": 0, "generation_strategy": "DefinedAmountsSpreadUniformly"},
+        {
+            "type": "ParallelTaskHomogeneousProfile",
+            "cpu": 8e9,
+            "com": 0,
+            "generation_strategy": "DefinedAmountsSpreadUniformly",
+        },
     ],
 )
 def test_total_is_spread_over_the_cores(tmp_path: Path, profile: dict[str, Any]) -> None:
@@ -75,7 +91,11 @@ def test_sequences_add_up(tmp_path: Path) -> None:
     with pytest.raises(EscalaError, match="speed="):
         read(tmp_path, both)
     nested = {"type": "SequentialCompositionProfile", "seq": ["q", "d"]}
-    assert effort(read(tmp_path, nested, more={"q": {"type": "composed", "seq": ["d", "d"], "repeat": 3}})) == (14.0, None, 0.0)
+    assert effort(read(tmp_path, nested, more={"q": {"type": "composed", "seq": ["d", "d"], "repeat": 3}})) == (
+        14.0,
+        None,
+        0.0,
+    )
     with pytest.raises(EscalaError, match="contains itself"):
         read(tmp_path, {"type": "composed", "seq": ["p"]})
 
@@ -119,7 +139,9 @@ def test_no_walltime(tmp_path: Path, walltime: float | None) -> None:
 
 
 def test_users_ids_and_order(tmp_path: Path) -> None:
-    assert read(tmp_path, {"type": "delay", "delay": 1}, {"user": 5, "id": "w0!a"}).jobs.select("job_id", "user").row(0) == ("w0!a", "5")
+    assert read(tmp_path, {"type": "delay", "delay": 1}, {"user": 5, "id": "w0!a"}).jobs.select("job_id", "user").row(
+        0
+    ) == ("w0!a", "5")
     assert read(tmp_path, {"type": "delay", "delay": 1}, {"user_id": "bob"}).jobs["user"][0] == "bob"
 
 
@@ -171,7 +193,9 @@ def test_malformed_documents(tmp_path: Path, text: str, words: list[str]) -> Non
 
 JOB = st.fixed_dictionaries(
     {
-        **dict.fromkeys(("submit_s", "runtime_s", "walltime_s"), st.one_of(st.integers(1, 10**8).map(float), st.floats(1e-3, 1e8))),
+        **dict.fromkeys(
+            ("submit_s", "runtime_s", "walltime_s"), st.one_of(st.integers(1, 10**8).map(float), st.floats(1e-3, 1e8))
+        ),
         "cores": st.integers(1, 10**6),
         "user": st.one_of(st.none(), st.text(st.characters(codec="utf-8"), max_size=8)),
         "load": st.sampled_from([0.0, 1.0, 0.25]),
@@ -181,9 +205,16 @@ FILE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], dea
 
 
 @FILE
-@given(st.lists(JOB, min_size=1, max_size=10), st.sampled_from(["v4", "v5"]), st.sampled_from([1.0, 1e6, 1e9, 3.3e9]), st.data())
+@given(
+    st.lists(JOB, min_size=1, max_size=10),
+    st.sampled_from(["v4", "v5"]),
+    st.sampled_from([1.0, 1e6, 1e9, 3.3e9]),
+    st.data(),
+)
 def test_round_trip(tmp_path: Path, rows: list[dict[str, Any]], names: Any, speed: float, data: st.DataObject) -> None:
-    ids = data.draw(st.lists(st.text(st.characters(codec="utf-8"), max_size=6), min_size=len(rows), max_size=len(rows), unique=True))
+    ids = data.draw(
+        st.lists(st.text(st.characters(codec="utf-8"), max_size=6), min_size=len(rows), max_size=len(rows), unique=True)
+    )
     workload = Workload.from_jobs([{**row, "job_id": job} for row, job in zip(rows, ids)], max_cores=77, origin_s=5.0)
     path = tmp_path / "out.json.gz"
     write_batsim(workload, path, speed=speed, names=names)
@@ -236,7 +267,9 @@ def test_absurd_speeds_are_refused(tmp_path: Path, speed: Any) -> None:
 
 
 def test_describe_takes_the_speed_of_the_platform(tmp_path: Path) -> None:
-    write_batsim(Workload.from_jobs({"submit_s": [0.0], "cores": [1], "runtime_s": [5.0]}), tmp_path / "w.json", speed=1e9)
+    write_batsim(
+        Workload.from_jobs({"submit_s": [0.0], "cores": [1], "runtime_s": [5.0]}), tmp_path / "w.json", speed=1e9
+    )
     work = read_workload(tmp_path / "w.json")
     assert describe(work, Platform.uniform(1, speed=2e9))["quantiles"]["runtime_s"]["max"] == 2.5
     for platform in (None, Platform.uniform(1)):

@@ -1,4 +1,5 @@
-"""What cleaning did is told: which rule, how many records, and the first of them by job and line; or the log is refused."""
+"""What cleaning did is told: which rule, how many records, and the first of them by job and line; or the log is
+refused."""
 
 from __future__ import annotations
 
@@ -50,7 +51,9 @@ def test_a_job_that_is_left_out_is_named_by_its_line(tmp_path: Path, change: tup
 
 def test_a_table_tells_an_empty_runtime_from_a_negative_one(tmp_path: Path) -> None:
     path = tmp_path / "jobs.parquet"
-    pl.DataFrame({"submit_s": [0.0] * 4, "runtime_s": [5.0, None, -1.0, math.nan], "cores": [1] * 4}).write_parquet(path)
+    pl.DataFrame({"submit_s": [0.0] * 4, "runtime_s": [5.0, None, -1.0, math.nan], "cores": [1] * 4}).write_parquet(
+        path
+    )
     counts = {"no runtime": 2, "negative runtime": 1, "no request": 1}
     workload = read_workload(path)
     assert workload.cleaning == counts and workload.first_cleaned["no runtime"] == "job '2'"
@@ -87,13 +90,20 @@ def test_lines_go_on_counting_over_the_pieces_of_a_file(tmp_path: Path, monkeypa
 
 def test_partial_executions_name_the_first(tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
-    path.write_text("\n".join([GOOD.format(id=1), GOOD.format(id=2).replace("-1 1 7", "-1 2 7"), GOOD.format(id=2), ""]))
+    path.write_text(
+        "\n".join([GOOD.format(id=1), GOOD.format(id=2).replace("-1 1 7", "-1 2 7"), GOOD.format(id=2), ""])
+    )
     workload = read_workload(path, strict=True)
     assert (len(workload), workload.first_cleaned) == (2, {"partial execution": "job '2', line 2"})
 
 
 def test_sacct_records_are_named_by_their_lines(tmp_path: Path) -> None:
-    rows = [SACCT.format(id=1), SACCT.format(id="1.batch"), SACCT.format(id=1), SACCT.format(id=2).replace("COMPLETED", "RUNNING")]
+    rows = [
+        SACCT.format(id=1),
+        SACCT.format(id="1.batch"),
+        SACCT.format(id=1),
+        SACCT.format(id=2).replace("COMPLETED", "RUNNING"),
+    ]
     path = tmp_path / "jobs.txt"
     path.write_text("\n".join([HEADER, *rows, "3|torn", ""]))
     assert read_workload(path).first_cleaned == {
@@ -106,7 +116,9 @@ def test_sacct_records_are_named_by_their_lines(tmp_path: Path) -> None:
 
 def test_packs_tell_for_each_day(tmp_path: Path) -> None:
     path = tmp_path / "pack.csv"
-    path.write_text("set,file,id,subtime,res,walltime,runtime,user,type\na,1,x,0,1,5,3,u,t\na,1,y,0,1,5,-1,u,t\na,2,z,0,1,5,3,u,t\n")
+    path.write_text(
+        "set,file,id,subtime,res,walltime,runtime,user,type\na,1,x,0,1,5,3,u,t\na,1,y,0,1,5,-1,u,t\na,2,z,0,1,5,3,u,t\n"
+    )
     days = read_pack(path, unit="s")
     assert [day.first_cleaned for day in days.values()] == [{"negative runtime": "job 'y'"}, {}]
 

@@ -1,4 +1,5 @@
-"""Part of a log: partitions, users, accounts and times, of every format; what it has and no replay looks at is counted."""
+"""Part of a log: partitions, users, accounts and times, of every format; what it has and no replay looks at is
+counted."""
 
 from __future__ import annotations
 
@@ -20,37 +21,56 @@ UNIX_S = 1709251200.0  # 2024-03-01
 JOBS = [("1", "cpu", "ann", "bio"), ("2", "gpu", "bob", "bio"), ("3", "cpu", "cid", "chem")]
 """Id, partition, user and account; submitted on one of the days each, at midnight."""
 
-SACCT = "JobID|User|Account|Partition|State|Submit|Start|End|AllocCPUS|Timelimit|ReqMem|AllocTRES|QOS|Priority|Reservation\n" + "".join(
-    f"{job}|{user}|{account}|{partition}|COMPLETED|{day}T00:00:00|{day}T00:01:00|{day}T00:02:00|2|01:00:00|{memory}|cpu=2{gpus}|{job}|9|{hall}\n"
-    for (job, partition, user, account), day, gpus, memory, hall in zip(
-        JOBS, DAYS, ("", ",gres/gpu:a100=2", ",gres/gpu=0"), ("0", "4Gn", "2000Mc"), ("", "", "maintenance")
+SACCT = (
+    "JobID|User|Account|Partition|State|Submit|Start|End|AllocCPUS|Timelimit|ReqMem|AllocTRES|QOS|Priority|Reservation\n"
+    + "".join(
+        f"{job}|{user}|{account}|{partition}|COMPLETED|{day}T00:00:00|{day}T00:01:00|{day}T00:02:00|2|01:00:00|{memory}|cpu=2{gpus}|{job}|9|{hall}\n"
+        for (job, partition, user, account), day, gpus, memory, hall in zip(
+            JOBS, DAYS, ("", ",gres/gpu:a100=2", ",gres/gpu=0"), ("0", "4Gn", "2000Mc"), ("", "", "maintenance")
+        )
     )
 )
 SWF = "; UnixStartTime: 1709251200\n" + "".join(
     f"{job} {k * 86400} 60 60 2 -1 -1 2 3600 {k * 512} 1 {user} {account} -1 1 {partition} {before} -1\n"
-    for k, (job, partition, user, account, before) in enumerate((("1", 1, 7, 1, -1), ("2", 2, 8, 1, 1), ("3", 1, 9, 2, -1)))
+    for k, (job, partition, user, account, before) in enumerate(
+        (("1", 1, 7, 1, -1), ("2", 2, 8, 1, 1), ("3", 1, 9, 2, -1))
+    )
 )
 PBS = "".join(
     f"03/0{k + 1}/2024 00:02:00;E;{job}.m;user={user} account={account} queue={partition} ctime={UNIX_S + k * DAY:.0f} "
-    f"etime={UNIX_S + k * DAY + 30 * (k == 2):.0f} start={UNIX_S + k * DAY + 60:.0f} Resource_List.nodes=1:ppn=2{asked} "
-    f"Resource_List.walltime=01:00:00 end={UNIX_S + k * DAY + 120:.0f} Exit_status=0\n"
-    for k, ((job, partition, user, account), asked) in enumerate(zip(JOBS, ("", ":gpus=1", ":bigmem Resource_List.mem=4gb")))
+    f"etime={UNIX_S + k * DAY + 30 * (k == 2):.0f} start={UNIX_S + k * DAY + 60:.0f} "
+    f"Resource_List.nodes=1:ppn=2{asked} Resource_List.walltime=01:00:00 end={UNIX_S + k * DAY + 120:.0f} "
+    "Exit_status=0\n"
+    for k, ((job, partition, user, account), asked) in enumerate(
+        zip(JOBS, ("", ":gpus=1", ":bigmem Resource_List.mem=4gb"))
+    )
 )
 BATSIM = json.dumps(
     {
         "nb_res": 4,
         "origin_s": UNIX_S,
         "jobs": [
-            {"id": job, "subtime": k * DAY, "res": 2, "walltime": 3600, "profile": "p", "user": user, "partition": partition}
+            {
+                "id": job,
+                "subtime": k * DAY,
+                "res": 2,
+                "walltime": 3600,
+                "profile": "p",
+                "user": user,
+                "partition": partition,
+            }
             | {"account": account, "mem_req": k, "constraints": []}
             for k, (job, partition, user, account) in enumerate(JOBS)
         ],
         "profiles": {"p": {"type": "delay", "delay": 60}},
     }
 )
-EAGLE = "job_id,user,account,partition,qos,wallclock_req,processors_req,gpus_req,mem_req,submit_time,start_time,run_time,state\n" + "".join(
-    f"{job},{user},{account},{partition},normal,3600,2,{k % 2},{k}.0,{day} 00:00:00,{day} 00:01:00,60,COMPLETED\n"
-    for k, ((job, partition, user, account), day) in enumerate(zip(JOBS, DAYS))
+EAGLE = (
+    "job_id,user,account,partition,qos,wallclock_req,processors_req,gpus_req,mem_req,submit_time,start_time,run_time,state\n"
+    + "".join(
+        f"{job},{user},{account},{partition},normal,3600,2,{k % 2},{k}.0,{day} 00:00:00,{day} 00:01:00,60,COMPLETED\n"
+        for k, ((job, partition, user, account), day) in enumerate(zip(JOBS, DAYS))
+    )
 )
 ALIBABA = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
@@ -61,9 +81,19 @@ OWN |= {"user": ["ann", "bob", "cid"], "queue": ["cpu", "gpu", "cpu"]}
 
 IGNORED: dict[str, Any] = {
     "swf": {"memory": {"jobs": 2}, "dependencies or begin times": {"jobs": 1}, "partitions": {"jobs": 3, "values": 2}},
-    "slurm": {"GPUs": {"jobs": 1}, "memory": {"jobs": 2}, "reservations": {"jobs": 1}, "partitions": {"jobs": 3, "values": 2}}
+    "slurm": {
+        "GPUs": {"jobs": 1},
+        "memory": {"jobs": 2},
+        "reservations": {"jobs": 1},
+        "partitions": {"jobs": 3, "values": 2},
+    }
     | {"QOS": {"jobs": 3, "values": 3}},
-    "pbs": {"GPUs": {"jobs": 1}, "memory": {"jobs": 1}, "features of nodes": {"jobs": 1}, "dependencies or begin times": {"jobs": 1}}
+    "pbs": {
+        "GPUs": {"jobs": 1},
+        "memory": {"jobs": 1},
+        "features of nodes": {"jobs": 1},
+        "dependencies or begin times": {"jobs": 1},
+    }
     | {"queues": {"jobs": 3, "values": 2}},
     "batsim": {"memory": {"jobs": 2}, "partitions": {"jobs": 3, "values": 2}},
     "csv": {"GPUs": {"jobs": 1}, "memory": {"jobs": 2}, "partitions": {"jobs": 3, "values": 2}},
@@ -143,7 +173,11 @@ def test_alibaba(tmp_path: Path) -> None:
         ("slurm", {"partition": "cpu,gqu"}, ["'gqu'", "--partition", "cpu (2), gpu (1)"]),
         ("slurm", {"user": "dan"}, ["'dan'", "ann (1), bob (1), cid (1)"]),
         ("slurm", {"partition": "gpu", "account": "chem"}, ["no job of partition gpu, of account chem", "3 "]),
-        ("slurm", {"since": "2025-01-01"}, ["submitted since 2025-01-01", "from 2024-03-01T00:00:00 to 2024-03-03T00:00:00"]),
+        (
+            "slurm",
+            {"since": "2025-01-01"},
+            ["submitted since 2025-01-01", "from 2024-03-01T00:00:00 to 2024-03-03T00:00:00"],
+        ),
         ("slurm", {"since": "2025-01-01", "until": "2024-01-01"}, ["--until", "after"]),
         ("slurm", {"since": "tomorrow"}, ["'tomorrow'", "--since", "2026-01-31"]),
         ("slurm", {"until": "nan"}, ["--until", "finite"]),
@@ -158,7 +192,9 @@ def test_alibaba(tmp_path: Path) -> None:
         ("pbs", {"partition": "x"}, ["cpu (2)"]),
     ],
 )
-def test_a_filter_without_jobs_is_one_line(tmp_path: Path, form: str, filters: dict[str, Any], words: list[str]) -> None:
+def test_a_filter_without_jobs_is_one_line(
+    tmp_path: Path, form: str, filters: dict[str, Any], words: list[str]
+) -> None:
     with pytest.raises(EscalaError) as error:
         _read(tmp_path, form, **filters)
     message = str(error.value)
@@ -215,9 +251,14 @@ def test_names_of_columns(written: str) -> None:
 def test_the_sentence() -> None:
     frame = pl.DataFrame({"gpus": ["1", "0", None], "priority": ["5", "5", "5"], "qos": ["a", "b", ""]})
     assert (
-        told(ignored_in(frame)) == "the log has what no replay looks at: GPUs (1 job); and what score files alone look at: 2 QOS (2 jobs)"
+        told(ignored_in(frame))
+        == "the log has what no replay looks at: GPUs (1 job); and what score files alone look at: 2 QOS (2 jobs)"
     )
     assert told(ignored_in(frame), shapes=True) == (
-        "the log has what the scheduler slurm alone looks at, as far as the site describes it: GPUs (1 job), 2 QOS (2 jobs)"
+        "the log has what the scheduler slurm alone looks at, as far as the site describes it: GPUs (1 job), 2 QOS (2 "
+        "jobs)"
     )
-    assert told(ignored_in(frame.select("qos"))) == "the log has what score files alone look at: 2 QOS (2 jobs)" and told({}) == ""
+    assert (
+        told(ignored_in(frame.select("qos"))) == "the log has what score files alone look at: 2 QOS (2 jobs)"
+        and told({}) == ""
+    )

@@ -1,4 +1,5 @@
-"""Google's cluster traces: events of tasks and collections, made up here in the published columns, become a job for each run of a task."""
+"""Google's cluster traces: events of tasks and collections, made up here in the published columns, become a job for
+each run of a task."""
 
 from __future__ import annotations
 
@@ -15,8 +16,30 @@ from escala.workload import read_workload
 
 US = 1_000_000
 AFTER = 2**63 - 1
-CODES = {"SUBMIT": 0, "SCHEDULE": 1, "EVICT": 2, "FAIL": 3, "FINISH": 4, "KILL": 5, "LOST": 6, "UPDATE_PENDING": 7, "UPDATE_RUNNING": 8}
-LATER_CODES = ("SUBMIT", "QUEUE", "ENABLE", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST", "UPDATE_PENDING", "UPDATE_RUNNING")
+CODES = {
+    "SUBMIT": 0,
+    "SCHEDULE": 1,
+    "EVICT": 2,
+    "FAIL": 3,
+    "FINISH": 4,
+    "KILL": 5,
+    "LOST": 6,
+    "UPDATE_PENDING": 7,
+    "UPDATE_RUNNING": 8,
+}
+LATER_CODES = (
+    "SUBMIT",
+    "QUEUE",
+    "ENABLE",
+    "SCHEDULE",
+    "EVICT",
+    "FAIL",
+    "FINISH",
+    "KILL",
+    "LOST",
+    "UPDATE_PENDING",
+    "UPDATE_RUNNING",
+)
 Event = tuple[float, str, int, int, str, str]
 
 EVENTS: list[Event] = [  # seconds, event, job, task, cores, memory
@@ -55,12 +78,16 @@ CLEANED = {
     "fractional processors": 3,
     "repeated id": 1,
 }
-HEADER = "time,type,collection_id,scheduling_class,priority,instance_index,resource_request.cpus,resource_request.memory,collection_type"
+HEADER = (
+    "time,type,collection_id,scheduling_class,priority,instance_index,resource_request.cpus,resource_request.memory,"
+    "collection_type"
+)
 
 
 def of_2011(events: list[Event]) -> str:
     rows = [
-        f"{round(at * US)},,{job},{task},,{CODES[kind]},u{job},1,9,{cpus},{memory},0.001,0" for at, kind, job, task, cpus, memory in events
+        f"{round(at * US)},,{job},{task},,{CODES[kind]},u{job},1,9,{cpus},{memory},0.001,0"
+        for at, kind, job, task, cpus, memory in events
     ]
     return "".join(f"{row}\n" for row in [*rows, f"{AFTER},,9,0,,4,u9,1,9,0,0.01,0.001,0"])
 
@@ -69,7 +96,10 @@ def of_2019(events: list[Event], words: bool = False) -> str:
     def code(kind: str) -> Any:
         return kind if words else LATER_CODES.index(kind)
 
-    rows = [f"{round(at * US)},{code(kind)},{job},1,9,{task},{cpus},{memory},0" for at, kind, job, task, cpus, memory in events]
+    rows = [
+        f"{round(at * US)},{code(kind)},{job},1,9,{task},{cpus},{memory},0"
+        for at, kind, job, task, cpus, memory in events
+    ]
     allocs = [f"{600 * US},{code(kind)},70,1,9,0,0.5,0.5,1" for kind in ("SUBMIT", "SCHEDULE", "KILL")]
     return "\n".join([HEADER, *rows, *allocs]) + "\n"
 
@@ -78,12 +108,29 @@ def as_json(events: list[Event], texts: bool = True) -> str:
     """As the archive has them. texts: whole numbers stand as texts."""
 
     def event(at: int, kind: int, job: int, task: int, asked: dict[str, float], collection: int = 0) -> dict[str, Any]:
-        whole = {"time": at, "type": kind, "collection_id": job, "scheduling_class": 1, "priority": 9, "instance_index": task}
+        whole = {
+            "time": at,
+            "type": kind,
+            "collection_id": job,
+            "scheduling_class": 1,
+            "priority": 9,
+            "instance_index": task,
+        }
         whole |= {"collection_type": collection, "machine_id": 5}
-        return {**{name: str(value) if texts else value for name, value in whole.items()}, "resource_request": asked, "constraint": []}
+        return {
+            **{name: str(value) if texts else value for name, value in whole.items()},
+            "resource_request": asked,
+            "constraint": [],
+        }
 
     rows = [
-        event(round(at * US), LATER_CODES.index(kind), job, task, {n: float(v) for n, v in (("cpus", cpus), ("memory", memory)) if v})
+        event(
+            round(at * US),
+            LATER_CODES.index(kind),
+            job,
+            task,
+            {n: float(v) for n, v in (("cpus", cpus), ("memory", memory)) if v},
+        )
         for at, kind, job, task, cpus, memory in events
     ]
     rows += [event(600 * US, code, 70, 0, {"cpus": 0.5, "memory": 0.5}, 1) for code in (0, 3, 7)]
@@ -97,7 +144,10 @@ def read(folder: Path, text: str, **options: Any) -> Any:
 
 def rows(log: Any) -> dict[str, tuple[Any, ...]]:
     return {
-        row[0]: row[1:] for row in log.jobs.select("job_id", "submit_s", "runtime_s", "cores", "demand_memory", "wait_s", "status").rows()
+        row[0]: row[1:]
+        for row in log.jobs.select(
+            "job_id", "submit_s", "runtime_s", "cores", "demand_memory", "wait_s", "status"
+        ).rows()
     }
 
 
@@ -130,15 +180,47 @@ def test_instance_events_of_2019_as_json(tmp_path: Path, texts: bool) -> None:
 
 COLLECTIONS: list[dict[str, Any]] = [  # job 6 is not among them
     {"time": 0, "type": 0, "collection_id": 7, "user": "u+/=", "priority": 200, "parent_collection_id": 0},
-    {"time": 600 * US, "type": 0, "collection_id": 3, "scheduling_class": 2, "collection_type": 0, "priority": 1, "user": "v"},
-    {"time": 601 * US, "type": 3, "collection_id": 3, "user": "w", "collection_name": "n3", "collection_logical_name": "n"},
-    {"time": 800 * US, "type": 5, "collection_id": 3, "alloc_collection_id": 70, "parent_collection_id": 7, "max_per_machine": 1},
-    {"time": 900 * US, "type": 0, "collection_id": 9, "user": "x", "start_after_collection_ids": ["3"], "vertical_scaling": 3},
+    {
+        "time": 600 * US,
+        "type": 0,
+        "collection_id": 3,
+        "scheduling_class": 2,
+        "collection_type": 0,
+        "priority": 1,
+        "user": "v",
+    },
+    {
+        "time": 601 * US,
+        "type": 3,
+        "collection_id": 3,
+        "user": "w",
+        "collection_name": "n3",
+        "collection_logical_name": "n",
+    },
+    {
+        "time": 800 * US,
+        "type": 5,
+        "collection_id": 3,
+        "alloc_collection_id": 70,
+        "parent_collection_id": 7,
+        "max_per_machine": 1,
+    },
+    {
+        "time": 900 * US,
+        "type": 0,
+        "collection_id": 9,
+        "user": "x",
+        "start_after_collection_ids": ["3"],
+        "vertical_scaling": 3,
+    },
 ]
 
 
 def of_collections(texts: bool) -> str:
-    rows = ({name: str(value) if texts and isinstance(value, int) else value for name, value in row.items()} for row in COLLECTIONS)
+    rows = (
+        {name: str(value) if texts and isinstance(value, int) else value for name, value in row.items()}
+        for row in COLLECTIONS
+    )
     return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
 
 
@@ -161,18 +243,28 @@ def test_collection_events_tell_of_their_tasks(tmp_path: Path, texts: bool, firs
 
 def test_what_instances_do_not_say_of_themselves_their_collection_says(tmp_path: Path) -> None:
     bare = [json.loads(line) for line in as_json(EVENTS).splitlines()]
-    bare = [{name: value for name, value in event.items() if name not in ("priority", "scheduling_class")} for event in bare]
+    bare = [
+        {name: value for name, value in event.items() if name not in ("priority", "scheduling_class")} for event in bare
+    ]
     alloc = {"time": "1", "type": "0", "collection_id": "7", "collection_type": "1"}
     text = "".join(json.dumps(event) + "\n" for event in bare if event["collection_id"] != "70")
     log = read(tmp_path, of_collections(True) + text)
-    assert log.jobs["queue"].to_list() == [None, "2", "2", "2", None] and log.ignored["priorities"] == {"jobs": 4, "values": 2}
+    assert log.jobs["queue"].to_list() == [None, "2", "2", "2", None] and log.ignored["priorities"] == {
+        "jobs": 4,
+        "values": 2,
+    }
     without = text.replace('"collection_type": "0", ', "")
     assert "7-0" not in rows(read(tmp_path, json.dumps(alloc) + "\n" + without))
 
 
 def test_names_of_collections_in_csv(tmp_path: Path) -> None:
     header, *lines = of_2019(EVENTS).splitlines()
-    text = "\n".join([f"{header},user,collection_name,alloc_collection_id", *(f"{line},me,job,{k % 2}" for k, line in enumerate(lines))])
+    text = "\n".join(
+        [
+            f"{header},user,collection_name,alloc_collection_id",
+            *(f"{line},me,job,{k % 2}" for k, line in enumerate(lines)),
+        ]
+    )
     log = read(tmp_path, text + "\n")
     assert rows(log) == JOBS and set(log.jobs["user"]) == {"me"} and set(log.jobs["job_name"]) == {"job"}
     with_collections = f"{text}\n5,0,3,2,1,,,,0,,,\n"
@@ -180,10 +272,17 @@ def test_names_of_collections_in_csv(tmp_path: Path) -> None:
 
 
 def test_an_attempt_that_is_not_submitted_again_waits_from_the_end_of_the_last(tmp_path: Path) -> None:
-    again: list[Event] = [(10, "SUBMIT", 1, 0, "0.1", "0.1"), (11, "SCHEDULE", 1, 0, "0.1", "0.1"), (20, "EVICT", 1, 0, "0.1", "0.1")]
+    again: list[Event] = [
+        (10, "SUBMIT", 1, 0, "0.1", "0.1"),
+        (11, "SCHEDULE", 1, 0, "0.1", "0.1"),
+        (20, "EVICT", 1, 0, "0.1", "0.1"),
+    ]
     again += [(25, "SCHEDULE", 1, 0, "0.1", "0.1"), (31, "FINISH", 1, 0, "0.1", "0.1")]
     log = read(tmp_path, of_2019(again))
-    assert [row[:2] + row[4:] for row in rows(log).values()] == [(0.0, 9.0, 1.0, "CANCELLED"), (10.0, 6.0, 5.0, "COMPLETED")]
+    assert [row[:2] + row[4:] for row in rows(log).values()] == [
+        (0.0, 9.0, 1.0, "CANCELLED"),
+        (10.0, 6.0, 5.0, "COMPLETED"),
+    ]
 
 
 def test_parts_of_a_trace_stand_one_behind_the_other_packed(tmp_path: Path) -> None:
@@ -217,7 +316,10 @@ GOOD = of_2011(EVENTS)
 JSON = as_json(EVENTS)
 EVENT = JSON.splitlines()[3]
 WRONG = [
-    (GOOD.replace("\n700000000,,3,0,,0,", "\n700000000,,3,0,,9,"), r"line 9: type is '9': one of SUBMIT, SCHEDULE, .* is needed"),
+    (
+        GOOD.replace("\n700000000,,3,0,,0,", "\n700000000,,3,0,,9,"),
+        r"line 9: type is '9': one of SUBMIT, SCHEDULE, .* is needed",
+    ),
     (GOOD.replace("\n710000000,", "\n7.1e8,"), r"line 10: time is '7.1e8': whole microseconds, 0 or more is needed"),
     (GOOD.replace("\n710000000,", "\n-1,"), "line 10: time is '-1'"),
     (GOOD.replace("\n710000000,", "\n,"), "line 10: time is ''"),
@@ -226,16 +328,28 @@ WRONG = [
     (of_2019(EVENTS).replace("resource_request.memory", "cpus"), "need one column cpus, and have 2"),
     (of_2019(EVENTS).replace(f"{650 * US},10,", f"{650 * US},11,"), "line 8: type is '11'"),
     (
-        GOOD.replace(",0.0159,", ",1e300,").replace(",0.25,", ",nan,").replace(",0.01,", ",-1,").replace("0.03125,,", "0.03125,x,"),
+        GOOD.replace(",0.0159,", ",1e300,")
+        .replace(",0.25,", ",nan,")
+        .replace(",0.01,", ",-1,")
+        .replace("0.03125,,", "0.03125,x,"),
         "no job is left",
     ),
     (
-        GOOD.replace(",0.0125,", ",1e300,").replace(",0.03125,", ",inf,").replace(",0.5,", ",x,").replace(",0,0.01", ",,0.01"),
+        GOOD.replace(",0.0125,", ",1e300,")
+        .replace(",0.03125,", ",inf,")
+        .replace(",0.5,", ",x,")
+        .replace(",0,0.01", ",,0.01"),
         "no processors",
     ),
-    (JSON.replace(f'"{650 * US}","type":"10"', f'"{650 * US}","type":"11"'), "line 7: type is '11': one of SUBMIT, QUEUE, .* is needed"),
+    (
+        JSON.replace(f'"{650 * US}","type":"10"', f'"{650 * US}","type":"11"'),
+        "line 7: type is '11': one of SUBMIT, QUEUE, .* is needed",
+    ),
     (JSON.replace(f'"{650 * US}"', '"6.5e8"'), r"line 7: time is '6.5e8': whole microseconds, 0 or more is needed"),
-    (as_json(EVENTS, False).replace(f":{650 * US},", ":650000000.5,"), "line 7: time is '?6.*, and a whole number elsewhere"),
+    (
+        as_json(EVENTS, False).replace(f":{650 * US},", ":650000000.5,"),
+        "line 7: time is '?6.*, and a whole number elsewhere",
+    ),
     (JSON.replace('"cpus":0.1,', '"cpus":{},'), "line 16: cpus is .*, and a number elsewhere"),
     (JSON.replace(f'"time":"{650 * US}",', ""), "line 7: time is ''"),
     (f"{EVENT}\n\n{EVENT.replace('600000000', 'x')}\n", "line 3: time is 'x'"),
@@ -243,11 +357,23 @@ WRONG = [
     (JSON[:-30], "line 22: not valid JSON"),
     (f"{EVENT}\n[1]\n", "line 2: is no JSON object: give instance_events, an event a line"),
     ("\n".join([EVENT, EVENT.replace('{"cpus":0.03125}', "5")]), "line 2: resource_request is no object"),
-    (JSON.replace('"instance_index"', '"index"'), "no event names its instance_index: of the trace's tables give instance_events"),
+    (
+        JSON.replace('"instance_index"', '"index"'),
+        "no event names its instance_index: of the trace's tables give instance_events",
+    ),
     (JSON.replace('"time"', '"at"'), "line 1: time is ''"),
-    (JSON.replace('"collection_type"', '"kind"').replace('"priority"', '"class"').replace('"type"', '"event"'), "line 1: type is ''"),
-    (of_collections(True), "no event names its instance_index: .* with collection_events behind them if you like, which alone have no"),
-    (JSON + of_collections(True).replace('"600000000"', '"x"'), "line 24: time is 'x': whole microseconds, 0 or more is needed"),
+    (
+        JSON.replace('"collection_type"', '"kind"').replace('"priority"', '"class"').replace('"type"', '"event"'),
+        "line 1: type is ''",
+    ),
+    (
+        of_collections(True),
+        "no event names its instance_index: .* with collection_events behind them if you like, which alone have no",
+    ),
+    (
+        JSON + of_collections(True).replace('"600000000"', '"x"'),
+        "line 24: time is 'x': whole microseconds, 0 or more is needed",
+    ),
     (JSON + of_collections(True).replace('"type":"3"', '"type":"30"'), "line 25: type is '30'"),
     (JSON + of_collections(True)[:-9], "line 27: not valid JSON"),
     (

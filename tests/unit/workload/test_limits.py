@@ -60,7 +60,12 @@ def test_work_in_flops_without_a_request() -> None:
 def test_swf_says_minus_one(tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
     write_swf(mixed(), path)
-    assert [line.split()[8] for line in path.read_text().splitlines() if not line.startswith(";")] == ["-1", "20", "100", "25"]
+    assert [line.split()[8] for line in path.read_text().splitlines() if not line.startswith(";")] == [
+        "-1",
+        "20",
+        "100",
+        "25",
+    ]
     back = read_workload(path)
     assert back.jobs["limited"].to_list() == [False, True, True, True] and back.cleaning["no request"] == 1
     assert back.jobs["walltime_s"].to_list() == mixed().jobs["walltime_s"].to_list()

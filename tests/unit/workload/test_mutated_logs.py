@@ -1,4 +1,5 @@
-"""Files with random damage: a workload, a platform or one clear line, never another error (see `tests.attacks.mutations`)."""
+"""Files with random damage: a workload, a platform or one clear line, never another error (see
+`tests.attacks.mutations`)."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ def test_a_hang_and_a_crash_are_finds_and_the_rest_is_read(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("error", "outcome"), [(KeyError("k"), "unforeseen"), (TypeError("t"), "another error"), (EscalaError("x"), "refused")]
+    ("error", "outcome"),
+    [(KeyError("k"), "unforeseen"), (TypeError("t"), "another error"), (EscalaError("x"), "refused")],
 )
 def test_errors_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, outcome: str) -> None:
     def broken(path: Path, options: object) -> None:

@@ -1,4 +1,5 @@
-"""Names that are known when a job is submitted (group, account, partition, QOS, job name, executable): read, kept, written, hashed."""
+"""Names that are known when a job is submitted (group, account, partition, QOS, job name, executable): read, kept,
+written, hashed."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ import escala
 from escala.cli.app import run
 from escala.errors import EscalaError
 from escala.workload import read_workload, write_batsim, write_swf
-from escala.workload.table import NAMED, Workload
+from escala.workload.columns import NAMED
+from escala.workload.table import Workload
 
 SWF = """; UnixStartTime: 1709251200
 1 0 5 60 2 -1 -1 2 600 -1 1 7 3 12 1 4 -1 -1
@@ -30,15 +32,25 @@ BATSIM = """{"jobs": [
 "profiles": {"p": {"type": "delay", "delay": 5}}}
 """
 CSV = (
-    "submit_s,runtime_s,cores,user,account,group,qos,job_name,executable,partition\n0,9,1,ann,bio,staff,high,a,x,cpu\n5,9,1,bob,,,,,y,gpu\n"
+    "submit_s,runtime_s,cores,user,account,group,qos,job_name,executable,partition\n"
+    "0,9,1,ann,bio,staff,high,a,x,cpu\n5,9,1,bob,,,,,y,gpu\n"
 )
 NAMES = {
     "swf": (SWF, {"group": ["3", None], "partition": ["4", "5"], "executable": ["12", "13"]}),
-    "sacct": (SACCT, {"group": ["staff", None], "account": ["bio", "chem"], "qos": ["high", None], "job_name": ["a b", "run.sh"]}),
+    "sacct": (
+        SACCT,
+        {"group": ["staff", None], "account": ["bio", "chem"], "qos": ["high", None], "job_name": ["a b", "run.sh"]},
+    ),
     "pbs": (PBS, {"group": ["staff", "visitors"], "account": ["bio", "visitors"], "job_name": ["a", "run.sh"]}),
     "batsim": (
         BATSIM,
-        {"group": ["staff", None], "account": ["bio", None], "qos": [None, "high"], "job_name": ["a", None], "executable": [None, "x"]},
+        {
+            "group": ["staff", None],
+            "account": ["bio", None],
+            "qos": [None, "high"],
+            "job_name": ["a", None],
+            "executable": [None, "x"],
+        },
     ),
     "csv": (
         CSV,
@@ -107,7 +119,9 @@ def test_names_are_hashed_by_a_key(tmp_path: Path) -> None:
     for name in ("user", "group", "account", "job_name"):
         for before, after in zip(found.jobs[name], once.jobs[name], strict=True):
             assert (before is None) == (after is None) and (after is None or (len(after) == 12 and before not in after))
-    assert once.jobs.select("queue", "qos").equals(found.jobs.select("queue", "qos")) and once.digest() == found.digest()
+    assert (
+        once.jobs.select("queue", "qos").equals(found.jobs.select("queue", "qos")) and once.digest() == found.digest()
+    )
     twins = Workload.from_jobs(
         {"submit_s": [0.0] * 3, "runtime_s": [1.0] * 3, "cores": [1] * 3, "user": ["a", "b", "a"], "account": ["a"] * 3}
     )
@@ -118,7 +132,10 @@ def test_names_are_hashed_by_a_key(tmp_path: Path) -> None:
 def test_convert_hashes_names(tmp_path: Path) -> None:
     log(tmp_path, "sacct")
     out = tmp_path / "own.json"
-    assert run(["workload", "convert", str(tmp_path / "log.sacct"), "--hash-names", "--speed", "1", "--out", str(out)]) == 0
+    assert (
+        run(["workload", "convert", str(tmp_path / "log.sacct"), "--hash-names", "--speed", "1", "--out", str(out)])
+        == 0
+    )
     text = out.read_text()
     assert not any(name in text for name in ("ann", "bob", "staff", "chem", "run.sh")) and '"qos": "high"' in text
 

@@ -1,4 +1,5 @@
-"""`sacct --json` by the documented forms of its data parsers (written by hand, not recorded): the same jobs as from its text."""
+"""`sacct --json` by the documented forms of its data parsers (written by hand, not recorded): the same jobs as from its
+text."""
 
 from __future__ import annotations
 
@@ -29,7 +30,13 @@ JobID|JobIDRaw|User|Account|Partition|QOS|State|Submit|Eligible|Start|End|Elapse
 def test_a_number_that_is_none_breaks_nothing(tmp_path: Path, value: Any) -> None:
     """In any place of a record."""
     path, whole = tmp_path / "jobs.json", json.dumps(_document(_new, True))
-    places = [("required", "memory"), ("required", "memory_per_node"), ("time", "elapsed"), ("time", "limit"), ("array", "task_id")]
+    places = [
+        ("required", "memory"),
+        ("required", "memory_per_node"),
+        ("time", "elapsed"),
+        ("time", "limit"),
+        ("array", "task_id"),
+    ]
     for table, name in places:
         document = json.loads(whole)
         document["jobs"][1]["required"] = {"CPUs": 4} if name == "memory" else document["jobs"][1]["required"]
@@ -47,19 +54,25 @@ def _new(value: int | None) -> Any:
 
 
 def _job(number: Any, listed: bool, **told: Any) -> dict[str, Any]:
-    """A record. told: job, user, account, partition, qos, state, times, limit, cpus, nodes, hosts, memory, tres, name, array."""
+    """A record. told: job, user, account, partition, qos, state, times, limit, cpus, nodes, hosts, memory, tres, name,
+    array."""
     submit, eligible, start, end, elapsed = told["times"]
     whole, task = told.get("array", (0, None))
     endless = {"set": False, "infinite": True, "number": 0}
     return {
-        "account": told["account"], "allocation_nodes": told["nodes"], "job_id": told["job"], "name": told["name"], "nodes": told["hosts"],
-        "array": {"job_id": whole, "task_id": number(task) if listed else task}, "partition": told["partition"], "priority": number(9),
-        "association": {"account": told["account"], "cluster": "lab", "partition": None, "user": told["user"]}, "qos": told["qos"],
-        "required": {"CPUs": told["cpus"], **told["memory"]}, "user": told["user"], "steps": [{"step": {"id": f"{told['job']}.batch"}}],
+        "account": told["account"], "allocation_nodes": told["nodes"], "job_id": told["job"], "name": told["name"],
+        "nodes": told["hosts"],
+        "array": {"job_id": whole, "task_id": number(task) if listed else task}, "partition": told["partition"],
+        "priority": number(9),
+        "association": {"account": told["account"], "cluster": "lab", "partition": None, "user": told["user"]},
+        "qos": told["qos"],
+        "required": {"CPUs": told["cpus"], **told["memory"]}, "user": told["user"],
+        "steps": [{"step": {"id": f"{told['job']}.batch"}}],
         "state": {"current": [told["state"]] if listed else told["state"], "reason": "None"},
         "time": {"submission": submit, "eligible": eligible, "start": start, "end": end, "elapsed": elapsed,
                  "limit": endless if told["limit"] is None else number(told["limit"])},
-        "tres": {"allocated": [{"type": a, "name": b, "id": 1, "count": n} for a, b, n in told["tres"]], "requested": []},
+        "tres": {"allocated": [{"type": a, "name": b, "id": 1, "count": n} for a, b, n in told["tres"]],
+                 "requested": []},
     }  # fmt: skip
 
 
@@ -72,23 +85,35 @@ def _document(number: Any, listed: bool) -> dict[str, Any]:
         _job(**common, job=12, user="ann", account="bio", partition="cpu", qos="high", state="COMPLETED",
              times=(t, t, t + 60, t + 160, 100), limit=10, cpus=8, nodes=2, hosts="n[1-2]", memory=core, name="a",
              tres=[("cpu", "", 8), ("mem", "", 16000), ("node", "", 2)]),
-        _job(**common, job=17, user="bob", account="chem", partition="gpu", qos="low", state="TIMEOUT", limit=10, cpus=4, nodes=1,
+        _job(**common, job=17, user="bob", account="chem", partition="gpu", qos="low", state="TIMEOUT", limit=10,
+             cpus=4, nodes=1,
              hosts="g1", times=(t + 100, t + 100, t + 200, t + 800, 600), memory=node, name="b", array=(13, 4),
              tres=[("cpu", "", 4), ("mem", "", 4000), ("node", "", 1), ("gres", "gpu", 2), ("gres", "gpu:a100", 2)]),
-        _job(**common, job=18, user="bob", account="chem", partition="gpu", qos="low", state="PENDING", times=(t + 200, t + 200, 0, 0, 0),
+        _job(**common, job=18, user="bob", account="chem", partition="gpu", qos="low", state="PENDING",
+             times=(t + 200, t + 200, 0, 0, 0),
              limit=None, cpus=4, nodes=0, hosts="None assigned", memory=node, tres=[], name="c"),
     ]  # fmt: skip
-    return {"meta": {"plugin": {"type": "openapi/dbv0.0.38" if not listed else "data_parser/v0.0.40"}}, "errors": [], "jobs": jobs}
+    return {
+        "meta": {"plugin": {"type": "openapi/dbv0.0.38" if not listed else "data_parser/v0.0.40"}},
+        "errors": [],
+        "jobs": jobs,
+    }
 
 
-@pytest.mark.parametrize(("number", "listed"), [(_old, False), (_new, True)], ids=["plain numbers", "set, infinite, number"])
+@pytest.mark.parametrize(
+    ("number", "listed"), [(_old, False), (_new, True)], ids=["plain numbers", "set, infinite, number"]
+)
 def test_json_gives_the_jobs_of_the_text(number: Any, listed: bool, tmp_path: Path) -> None:
     (tmp_path / "jobs.txt").write_text(TEXT)
     (tmp_path / "jobs.json").write_text(json.dumps(_document(number, listed), indent=1))
     own, text = (read_workload(tmp_path / f"jobs.{kind}", shapes=True) for kind in ("json", "txt"))
     assert own.jobs.equals(text.jobs), (own.jobs, text.jobs)
     assert own.cleaning == text.cleaning == {"never started": 1}
-    assert own.origin_s == 1_700_000_000 and own.read_as["format"] == "slurm" and "job '18', line" in own.first_cleaned["never started"]
+    assert (
+        own.origin_s == 1_700_000_000
+        and own.read_as["format"] == "slurm"
+        and "job '18', line" in own.first_cleaned["never started"]
+    )
     assert own.jobs["job_id"].to_list() == ["12", "13_4"] and own.jobs["gpu_kind"].to_list() == [None, "a100"]
     assert own.jobs.select("memory_mb_per_core", "memory_mb_per_node").rows() == [(2000, None), (None, 4000)]
 
@@ -107,7 +132,9 @@ def test_components_of_heterogeneous_jobs_have_their_ids(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 64, 1 << 22])
-def test_a_list_is_read_piece_by_piece_as_the_whole_is(chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_is_read_piece_by_piece_as_the_whole_is(
+    chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also where texts are damaged: then both are refused, for the same line."""
     monkeypatch.setattr(json_list, "CHUNK_BYTES", chunk)
     path, draw = tmp_path / "jobs.json", random.Random(chunk)
@@ -139,7 +166,8 @@ def test_a_list_is_read_piece_by_piece_as_the_whole_is(chunk: int, tmp_path: Pat
             assert pieces == whole["jobs"] and its is None, text
             found["read"] += 1
         else:
-            comma = why is not None and "trailing comma" in why  # Python 3.13 and later name the comma, not what stands behind it
+            # Python 3.13 and later name the comma, not what stands behind it
+            comma = why is not None and "trailing comma" in why
             assert its is not None and (why is None or comma or _line(its) == _line(why)), (text, its, why)
             found["refused"] += 1
     assert min(found.values()) > 50
@@ -171,7 +199,10 @@ def test_what_a_list_of_jobs_cannot_be(tmp_path: Path, monkeypatch: pytest.Monke
     path = tmp_path / "jobs.json"
     head = '{"meta": {"plugin": {}},\n"jobs": ['
     for text, why in (
-        (head + '{"job_id": 1, "name": "' + "x" * 9000, "line 2: not valid JSON .a value of more than 5,000 characters"),
+        (
+            head + '{"job_id": 1, "name": "' + "x" * 9000,
+            "line 2: not valid JSON .a value of more than 5,000 characters",
+        ),
         (head + "[" * 900_000, "nested too deeply|a value of more than"),  # Python 3.14 goes deeper
         (head + "1" * 4500 + "]}", "line 2: a number of thousands of digits"),
         (head + "1, 2]}", "JSON without a list of jobs: export with"),

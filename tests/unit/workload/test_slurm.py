@@ -82,9 +82,16 @@ def test_no_limit(tmp_path: Path, text: str) -> None:
 
 def test_raw_fields_and_trailing_bars(tmp_path: Path) -> None:
     header = "JobIDRaw|UID|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|AllocTRES|ReqTRES|"
-    line = "7|1001|TIMEOUT|2024-03-01T10:00:00|2024-03-01T10:00:00|2024-03-01T10:10:05|605|10|billing=9,cpu=12,mem=3G|cpu=4|"
+    line = "7|1001|TIMEOUT|2024-03-01T10:00:00|2024-03-01T10:00:00|2024-03-01T10:10:05|605|10|"
+    line += "billing=9,cpu=12,mem=3G|cpu=4|"
     job = read(tmp_path, line, header=header).jobs.row(0, named=True)
-    assert (job["job_id"], job["user"], job["runtime_s"], job["walltime_s"], job["cores"]) == ("7", "1001", 605.0, 600.0, 12)
+    assert (job["job_id"], job["user"], job["runtime_s"], job["walltime_s"], job["cores"]) == (
+        "7",
+        "1001",
+        605.0,
+        600.0,
+        12,
+    )
     assert job["status"] == "TIMEOUT"
     assert read(tmp_path, line, header=header, cores="requested").jobs["cores"][0] == 4
 
@@ -97,8 +104,19 @@ def test_epoch_times(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("state", "status"),
     [
-        *(("CANCELLED by 1000", "CANCELLED"), ("CANCELLED+", "CANCELLED"), ("CA", "CANCELLED"), ("PREEMPTED", "CANCELLED")),
-        *(("NODE_FAIL", "FAILED"), ("OUT_OF_MEMORY", "FAILED"), ("FAILED", "FAILED"), ("DEADLINE", "TIMEOUT"), ("UNHEARD_OF", None)),
+        *(
+            ("CANCELLED by 1000", "CANCELLED"),
+            ("CANCELLED+", "CANCELLED"),
+            ("CA", "CANCELLED"),
+            ("PREEMPTED", "CANCELLED"),
+        ),
+        *(
+            ("NODE_FAIL", "FAILED"),
+            ("OUT_OF_MEMORY", "FAILED"),
+            ("FAILED", "FAILED"),
+            ("DEADLINE", "TIMEOUT"),
+            ("UNHEARD_OF", None),
+        ),
     ],
 )
 def test_states(tmp_path: Path, state: str, status: str | None) -> None:
@@ -129,8 +147,22 @@ def test_a_heterogeneous_job_is_one_job(tmp_path: Path) -> None:
         tmp_path,
         row("6+0", AllocCPUS="8", Elapsed="00:01:30"),
         row("7"),
-        row("6+1", AllocCPUS="64", Elapsed="00:02:00", Timelimit="02:00:00", Partition="gpu", Start="2024-03-01T10:02:01"),
-        row("6+1", AllocCPUS="64", Elapsed="00:02:00", Timelimit="02:00:00", Partition="gpu", Start="2024-03-01T10:02:01"),
+        row(
+            "6+1",
+            AllocCPUS="64",
+            Elapsed="00:02:00",
+            Timelimit="02:00:00",
+            Partition="gpu",
+            Start="2024-03-01T10:02:01",
+        ),
+        row(
+            "6+1",
+            AllocCPUS="64",
+            Elapsed="00:02:00",
+            Timelimit="02:00:00",
+            Partition="gpu",
+            Start="2024-03-01T10:02:01",
+        ),
         row("8+0"),
         row("6+0", **later),
         row("9+0", Start="2024-03-01T10:02:00"),
@@ -155,20 +187,37 @@ def test_a_heterogeneous_job_is_one_job(tmp_path: Path) -> None:
 def test_what_no_replay_looks_at_is_counted_of_heterogeneous_jobs_too(tmp_path: Path) -> None:
     fields = "JobID|State|Submit|Eligible|Start|End|AllocCPUS|AllocTRES|Priority|Constraints"
     times = "2024-03-01T10:00:00|2024-03-01T10:01:00|2024-03-01T10:02:00|2024-03-01T10:03:00"
-    records = [f"6+0|COMPLETED|{times}|8|cpu=8|200|", f"6+1|COMPLETED|{times}|4|cpu=4,gres/gpu=1|200|skylake", f"7|COMPLETED|{times}|1||9|"]
+    records = [
+        f"6+0|COMPLETED|{times}|8|cpu=8|200|",
+        f"6+1|COMPLETED|{times}|4|cpu=4,gres/gpu=1|200|skylake",
+        f"7|COMPLETED|{times}|1||9|",
+    ]
     (tmp_path / "sacct.txt").write_text("\n".join([fields, *records, ""]))
     log = read_workload(tmp_path / "sacct.txt")
     assert log.jobs["cores"].to_list() == [12, 1]
     one, both = {"jobs": 1}, {"jobs": 2}
-    assert log.ignored == {"GPUs": one, "features of nodes": one, "dependencies or begin times": both, "priorities": {**both, "values": 2}}
+    assert log.ignored == {
+        "GPUs": one,
+        "features of nodes": one,
+        "dependencies or begin times": both,
+        "priorities": {**both, "values": 2},
+    }
 
 
 def test_submit_lines_tell_of_dependencies_and_limits_of_arrays(tmp_path: Path) -> None:
     header, at = HEADER + "|SubmitLine", {"Eligible": "2024-03-01T10:00:00"}
-    lines = ["sbatch -d afterok:5 a.sh", "sbatch --dependency=singleton a", "sbatch --array=1-9%2 b", "sbatch --day-report x", ""]
+    lines = [
+        "sbatch -d afterok:5 a.sh",
+        "sbatch --dependency=singleton a",
+        "sbatch --array=1-9%2 b",
+        "sbatch --day-report x",
+        "",
+    ]
     read_ = read(tmp_path, *(f"{row(str(k), **at)}|{line}" for k, line in enumerate(lines)), header=header)
     assert read_.ignored == {"dependencies or begin times": {"jobs": 2}, "limits of arrays": {"jobs": 1}}
-    assert read(tmp_path, row()).ignored == {"dependencies or begin times": {"jobs": 1}}, "eligible a minute after submission"
+    assert read(tmp_path, row()).ignored == {"dependencies or begin times": {"jobs": 1}}, (
+        "eligible a minute after submission"
+    )
     assert read(tmp_path, row(), submission="eligible").ignored == {}
 
 
@@ -181,7 +230,13 @@ def test_cancelled_at_once_without_nodelist(tmp_path: Path) -> None:
 
 
 def test_the_same_job_twice(tmp_path: Path) -> None:
-    again = row("1", Submit="2024-03-01T12:00:00", Eligible="2024-03-01T12:00:00", Start="2024-03-01T12:00:00", End="2024-03-01T12:01:30")
+    again = row(
+        "1",
+        Submit="2024-03-01T12:00:00",
+        Eligible="2024-03-01T12:00:00",
+        Start="2024-03-01T12:00:00",
+        End="2024-03-01T12:01:30",
+    )
     workload = read(tmp_path, row("1"), row("2"), row("1"), again, HEADER)
     assert workload.jobs["job_id"].to_list() == ["1", "2", "1#2"]  # the requeued run is another one
     assert workload.cleaning == {"repeated record": 1, "repeated id": 1}
@@ -189,7 +244,11 @@ def test_the_same_job_twice(tmp_path: Path) -> None:
 
 def test_bars_and_line_breaks_in_free_text(tmp_path: Path) -> None:
     header = HEADER.replace("JobName", "JobName|SubmitLine|AllocNodes")
-    lines = [row("1", JobName="a|b|") + "|sbatch x|1", row("2") + "|sbatch <<E\necho | wc\n|\nE|1", row("3") + "|srun|2"]
+    lines = [
+        row("1", JobName="a|b|") + "|sbatch x|1",
+        row("2") + "|sbatch <<E\necho | wc\n|\nE|1",
+        row("3") + "|srun|2",
+    ]
     assert read(tmp_path, *lines, header=header).jobs["job_id"].to_list() == ["1", "2", "3"]
 
 

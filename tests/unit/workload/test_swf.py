@@ -19,7 +19,13 @@ TAIL = "-1 -1 -1 -1"
 
 
 def line(
-    job: object, submit: object, runtime: object = 10, alloc: object = 4, asked: object = 4, walltime: object = 60, wait: object = 0
+    job: object,
+    submit: object,
+    runtime: object = 10,
+    alloc: object = 4,
+    asked: object = 4,
+    walltime: object = 60,
+    wait: object = 0,
 ) -> str:
     return f"{job} {submit} {wait} {runtime} {alloc} -1 -1 {asked} {walltime} -1 1 7 3 -1 2 -1 -1 -1"
 
@@ -32,7 +38,11 @@ def read(tmp_path: Path, text: str, **options: object) -> Workload:
 
 def test_fields_by_hand(tmp_path: Path) -> None:
     text = (
-        "; UnixStartTime: 1000\n; MaxProcs: 1,152 (of all)\n; Version: 2.2\n" + line(1, 50, wait=3) + "\n" + line(2, 70, runtime=0) + "\n"
+        "; UnixStartTime: 1000\n; MaxProcs: 1,152 (of all)\n; Version: 2.2\n"
+        + line(1, 50, wait=3)
+        + "\n"
+        + line(2, 70, runtime=0)
+        + "\n"
     )
     workload = read(tmp_path, text)
     assert workload.jobs.row(0, named=True) == {
@@ -70,7 +80,13 @@ def test_tabs_indents_comments_blank_lines_and_more_columns(tmp_path: Path) -> N
 def test_text_ids_and_fractions(tmp_path: Path) -> None:
     text = "job_12 0.5 2.0 10.25 4.0 0.0 0.0 4.0 60.0 0.0 1.0 57.0 alice -1.0 batch -1.0 -1.0 -1.0\n"
     job = read(tmp_path, text).jobs.row(0, named=True)
-    assert (job["job_id"], job["runtime_s"], job["cores"], job["user"], job["queue"]) == ("job_12", 10.25, 4, "57", "batch")
+    assert (job["job_id"], job["runtime_s"], job["cores"], job["user"], job["queue"]) == (
+        "job_12",
+        10.25,
+        4,
+        "57",
+        "batch",
+    )
 
 
 def test_ids_keep_their_text(tmp_path: Path) -> None:
@@ -87,7 +103,9 @@ def test_absolute_times_and_no_header(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("first_s", "origin_s"), [(499_999_999, 1_499_999_999.0), (500_000_000, 500_000_000.0)])
-def test_times_that_are_unix_times_already_are_not_counted_from_the_start_once_more(tmp_path: Path, first_s: int, origin_s: float) -> None:
+def test_times_that_are_unix_times_already_are_not_counted_from_the_start_once_more(
+    tmp_path: Path, first_s: int, origin_s: float
+) -> None:
     path = tmp_path / "log.swf"
     path.write_text("; UnixStartTime: 1000000000\n" + line(1, first_s) + "\n")
     assert read_workload(path).origin_s == origin_s
@@ -105,7 +123,14 @@ def test_partial_executions_go_where_the_whole_job_is_there(tmp_path: Path) -> N
         return line(job, submit).replace("-1 1 7", f"-1 {code} 7")
 
     text = "\n".join(
-        [with_status(1, 0, 1), with_status(1, 0, 2), with_status(1, 0, 3), with_status(2, 5, 4), with_status(3, 6, 0), with_status(4, 7, 5)]
+        [
+            with_status(1, 0, 1),
+            with_status(1, 0, 2),
+            with_status(1, 0, 3),
+            with_status(2, 5, 4),
+            with_status(3, 6, 0),
+            with_status(4, 7, 5),
+        ]
     )
     workload = read(tmp_path, text)
     assert workload.jobs["job_id"].to_list() == ["1", "2", "3", "4"]
@@ -127,13 +152,19 @@ def test_zero_is_a_user_and_a_queue(tmp_path: Path) -> None:
 
 def test_header_alone(tmp_path: Path) -> None:
     path = tmp_path / "x"
-    path.write_text("; Version: 2.2\n; Note: one\n;Note: two: three\n;\n; Queue:  0 batch \n" + line(1, 0) + "\n; Note: late\n")
+    path.write_text(
+        "; Version: 2.2\n; Note: one\n;Note: two: three\n;\n; Queue:  0 batch \n" + line(1, 0) + "\n; Note: late\n"
+    )
     assert read_header(path) == {"Version": ["2.2"], "Note": ["one", "two: three"], "Queue": ["0 batch"]}
 
 
 @pytest.mark.parametrize("size", [1, 50, 97, 1000])
 def test_chunks_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    text = "; MaxProcs: 64\n" + "".join(line(k, 3 * k, runtime=k + 0.125, wait=-1) + "\n" for k in range(1, 60)) + line(60, 999)
+    text = (
+        "; MaxProcs: 64\n"
+        + "".join(line(k, 3 * k, runtime=k + 0.125, wait=-1) + "\n" for k in range(1, 60))
+        + line(60, 999)
+    )
     whole = read(tmp_path, text)
     monkeypatch.setattr(lines, "CHUNK_BYTES", size)
     again = read(tmp_path, text)
@@ -145,7 +176,9 @@ def test_chunks_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s
 NUMBERS = st.one_of(
     st.integers(-(10**20), 10**20).map(str),
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
-    st.decimals(allow_nan=False, allow_infinity=False, places=6, min_value=-(10**10), max_value=10**10).map(lambda x: f"{x:f}"),
+    st.decimals(allow_nan=False, allow_infinity=False, places=6, min_value=-(10**10), max_value=10**10).map(
+        lambda x: f"{x:f}"
+    ),
     st.from_regex(r"[-+]?[0-9]{1,25}(\.[0-9]{0,25})?", fullmatch=True),
     st.from_regex(r"[-+]?\.[0-9]{1,20}", fullmatch=True),
 )
@@ -212,7 +245,9 @@ def test_negative_submissions_move_the_origin(tmp_path: Path) -> None:
 
 
 def test_refused_to_write(tmp_path: Path) -> None:
-    single = Workload.from_jobs({"submit_s": [0], "runtime_s": [1], "cores": [1], "single_node": [True], "demand_gpu": [2]})
+    single = Workload.from_jobs(
+        {"submit_s": [0], "runtime_s": [1], "cores": [1], "single_node": [True], "demand_gpu": [2]}
+    )
     work = Workload.from_jobs({"submit_s": [0], "flops": [1e9], "cores": [1]})
     for workload, word in ((single, "demand_gpu"), (work, "at_speed")):
         with pytest.raises(EscalaError, match=word):

@@ -138,8 +138,9 @@ def test_bad_tables(tmp_path: Path, text: str, options: dict[str, Any], words: l
 
 
 RECORD = (
-    "10/01/2017 00:01:38;E;{job}.m1;user=u1 queue=batch ctime=1000 qtime=1005 etime=1010 start=1060 owner=u1@x exec_host=c3/30 "
-    "Resource_List.nodes={nodes} Resource_List.walltime=08:00:00 {slots}end={end} Exit_status={code} resources_used.walltime=00:00:02\n"
+    "10/01/2017 00:01:38;E;{job}.m1;user=u1 queue=batch ctime=1000 qtime=1005 etime=1010 start=1060 owner=u1@x "
+    "exec_host=c3/30 Resource_List.nodes={nodes} Resource_List.walltime=08:00:00 {slots}end={end} Exit_status={code} "
+    "resources_used.walltime=00:00:02\n"
 )
 
 
@@ -152,14 +153,22 @@ def pbs(tmp_path: Path, text: str, **options: Any) -> Workload:
 def test_pbs_fields_by_hand(tmp_path: Path) -> None:
     text = RECORD.format(job=5, nodes="2:ppn=8+1:ppn=4:dc2", slots="total_execution_slots=24 ", end=1160, code=0)
     job = pbs(tmp_path, text).jobs.row(0, named=True)
-    assert (job["job_id"], job["runtime_s"], job["walltime_s"], job["wait_s"], job["cores"]) == ("5.m1", 100.0, 28800.0, 60.0, 24)
+    assert (job["job_id"], job["runtime_s"], job["walltime_s"], job["wait_s"], job["cores"]) == (
+        "5.m1",
+        100.0,
+        28800.0,
+        60.0,
+        24,
+    )
     assert (job["user"], job["queue"], job["status"]) == ("u1", "batch", "COMPLETED")
     asked = pbs(tmp_path, text, cores="requested", submission="eligible")
     assert asked.jobs.select("cores", "wait_s").row(0) == (20, 50.0)
     assert asked.origin_s == 1010.0
 
 
-@pytest.mark.parametrize(("nodes", "cores"), [("1", 1), ("3", 3), ("node7:ppn=2", 2), ("a+b:ppn=3", 4), ("2:ppn=16:x", 32), ("ppn=6", 6)])
+@pytest.mark.parametrize(
+    ("nodes", "cores"), [("1", 1), ("3", 3), ("node7:ppn=2", 2), ("a+b:ppn=3", 4), ("2:ppn=16:x", 32), ("ppn=6", 6)]
+)
 def test_pbs_shapes(tmp_path: Path, nodes: str, cores: int) -> None:
     assert pbs(tmp_path, RECORD.format(job=1, nodes=nodes, slots="", end=1100, code=0)).jobs["cores"][0] == cores
 

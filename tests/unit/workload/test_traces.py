@@ -1,4 +1,5 @@
-"""Every file among the traces is read, or refused with one clear line; numbers of jobs as the manifests beside them say."""
+"""Every file among the traces is read, or refused with one clear line; numbers of jobs as the manifests beside them
+say."""
 
 from __future__ import annotations
 
@@ -19,7 +20,15 @@ from escala.workload.clean import dropped
 TRACES = Path(os.environ.get("ESCALA_TRACES", Path(__file__).resolve().parents[4] / "shared" / "traces"))
 FILES = sorted(str(path.relative_to(TRACES)) for path in TRACES.rglob("*") if path.is_file()) if TRACES.is_dir() else []
 READ = (
-    *("swf/*.swf.gz", "swf-synthetic/*.swf.gz", "windows/*/*.swf.gz", "pbs/*.log.gz", "slurm/*.log", "slurm/*.log.gz", "slurm/*.csv*"),
+    *(
+        "swf/*.swf.gz",
+        "swf-synthetic/*.swf.gz",
+        "windows/*/*.swf.gz",
+        "pbs/*.log.gz",
+        "slurm/*.log",
+        "slurm/*.log.gz",
+        "slurm/*.csv*",
+    ),
     *("slurm_sacct_sample*.txt", "gpu/*pod_list*", "oar/*/workload.json", "batsim/golden-medium_late/medium_late.json"),
     *(
         "batsim/golden-runs/*/workload.json.gz",
@@ -82,21 +91,28 @@ def manifest_rows() -> list[dict[str, str]]:
     lines = (TRACES / "MANIFEST.md").read_text().splitlines()
     header = next(line for line in lines if line.startswith("| file | kind"))
     names = [cell.strip() for cell in header.strip("|").split("|")]
-    rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines if re.match(r"\| swf[\w-]*/\S+\.gz \|", line)]
+    rows = [
+        [cell.strip() for cell in line.strip().strip("|").split("|")]
+        for line in lines
+        if re.match(r"\| swf[\w-]*/\S+\.gz \|", line)
+    ]
     return [dict(zip(names, row)) for row in rows if len(row) == len(names)]
 
 
 @pytest.mark.parametrize("row", manifest_rows(), ids=lambda row: Path(row["file"]).name)
 def test_swf_as_the_manifest_says(row: dict[str, str]) -> None:
     workload = read_workload(TRACES / row["file"])
-    negative, zero, no_cores, over, _ = (int(part) for part in row["rt<0 / rt=0 / no procs / rt>req / unsorted"].split("/"))
+    negative, zero, no_cores, over, _ = (
+        int(part) for part in row["rt<0 / rt=0 / no procs / rt>req / unsorted"].split("/")
+    )
     cleaning = workload.cleaning
     assert len(workload) + dropped(cleaning) == int(row["jobs"])
     assert cleaning.get("negative runtime", 0) == negative
     assert cleaning.get("no processors", 0) == no_cores
     assert zero - no_cores <= cleaning.get("zero runtime", 0) <= zero
     assert cleaning.get("over request", 0) == over
-    assert (workload.max_cores or 2176) == int(row["MaxProcs"])  # the log without a header has 2176 cores by its machine file
+    # the log without a header has 2176 cores by its machine file
+    assert (workload.max_cores or 2176) == int(row["MaxProcs"])
     if 50 * dropped(cleaning) > len(workload):
         return  # the numbers below are of all lines
     jobs = workload.jobs
@@ -156,7 +172,8 @@ def states(workload: Workload) -> dict[str, int]:
 def test_sacct_listings(traces: Path) -> None:
     sample = read_workload(traces / "slurm_sacct_sample.txt")
     steps = read_workload(traces / "slurm_sacct_sample_steps.txt")
-    assert states(sample) == {"CANCELLED": 1, "COMPLETED": 28, "FAILED": 4, "TIMEOUT": 2}  # two of three cancelled jobs never started
+    # two of three cancelled jobs never started
+    assert states(sample) == {"CANCELLED": 1, "COMPLETED": 28, "FAILED": 4, "TIMEOUT": 2}
     assert sample.cleaning == {"never started": 2, "zero runtime": 1, "over request": 1}
     assert steps.jobs.equals(sample.jobs)
     assert steps.cleaning.pop("job step rows") == 35
@@ -166,7 +183,12 @@ def test_sacct_listings(traces: Path) -> None:
     assert states(phillips) == {"CANCELLED": 4, "COMPLETED": 2324, "FAILED": 1717, "TIMEOUT": 1}
     assert (phillips.cleaning["zero runtime"], "no request" in phillips.cleaning) == (22, False)
     first = phillips.jobs.filter(job_id="163485").row(0, named=True)
-    assert (first["cores"], first["runtime_s"], first["walltime_s"], first["wait_s"]) == (12, 10 * 86400 + 48426, 37 * 86400 + 50400, 1.0)
+    assert (first["cores"], first["runtime_s"], first["walltime_s"], first["wait_s"]) == (
+        12,
+        10 * 86400 + 48426,
+        37 * 86400 + 50400,
+        1.0,
+    )
     dump = read_workload(traces / "slurm/ubccr-sacct_dump_slurm2101.log")
     assert dump.jobs["job_id"].to_list() == ["4822203", "4830973", "4830974", "4830975", "4830976", "4830977"]
     assert dump.jobs.filter(job_id="4830976").select("cores", "runtime_s", "walltime_s", "user").row(0) == (
@@ -187,14 +209,21 @@ def test_tables_by_other_people(traces: Path) -> None:
     assert lisa.jobs["cores"].unique().to_list() == [16]
     assert lisa.span_s == pytest.approx(7 * 86400, rel=0.01)
     micro = read_workload(traces / "slurm/ubccr-micro-jobs500.csv")
-    assert micro.jobs.filter(job_id="1002").select("submit_s", "runtime_s", "walltime_s", "cores").row(0) == (49.0, 1201.0, 1800.0, 1)
+    assert micro.jobs.filter(job_id="1002").select("submit_s", "runtime_s", "walltime_s", "cores").row(0) == (
+        49.0,
+        1201.0,
+        1800.0,
+        1,
+    )
     pods = read_workload(traces / "gpu/alibaba-gpu-v2023-openb_pod_list_default.csv.gz")
     assert pods.cleaning["never started"] == 897
     assert pods.jobs["single_node"].all() and pods.jobs["demand_gpu"].max() == 8
 
 
 def test_torque_logs(traces: Path) -> None:
-    october, november = (read_workload(traces / f"pbs/IU-Mason-torque-accounting-2017{month}.log.gz") for month in (10, 11))
+    october, november = (
+        read_workload(traces / f"pbs/IU-Mason-torque-accounting-2017{month}.log.gz") for month in (10, 11)
+    )
     for workload, serial, median in ((october, 48.7, 107.0), (november, 27.1, 120.0)):
         assert 100 * (workload.jobs["cores"] == 1).mean() == pytest.approx(serial, abs=0.05)  # type: ignore[operator]
         assert workload.jobs["runtime_s"].median() == pytest.approx(median, abs=3)
@@ -221,7 +250,9 @@ def test_batsim_conversion_of_a_window(traces: Path) -> None:
 
 
 PACKS = [
-    name for name in FILES if name.startswith("author/") and name.endswith(".csv.gz") and "days.csv" not in name and "result" not in name
+    name
+    for name in FILES
+    if name.startswith("author/") and name.endswith(".csv.gz") and "days.csv" not in name and "result" not in name
 ]
 
 

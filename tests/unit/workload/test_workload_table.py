@@ -50,7 +50,10 @@ def test_null_walltime_becomes_the_runtime_and_is_counted() -> None:
 
 
 def test_flops_wait_for_a_speed() -> None:
-    rows = [{"submit_s": 0, "cores": 1, "flops": 3e9}, {"submit_s": 1, "cores": 1, "flops": None, "runtime_s": 7, "walltime_s": 9}]
+    rows = [
+        {"submit_s": 0, "cores": 1, "flops": 3e9},
+        {"submit_s": 1, "cores": 1, "flops": None, "runtime_s": 7, "walltime_s": 9},
+    ]
     workload = Workload.from_jobs(rows)
     assert workload.needs_speed()
     assert math.isnan(workload.jobs["runtime_s"][0]) and math.isnan(workload.jobs["walltime_s"][0])
@@ -65,20 +68,32 @@ def test_flops_wait_for_a_speed() -> None:
 
 def test_ten_columns_of_a_million_jobs_are_cheap() -> None:
     n = 1_000_000
-    workload = Workload.from_jobs({"submit_s": np.arange(n), "runtime_s": np.ones(n), "cores": np.ones(n, dtype=np.int64)})
+    workload = Workload.from_jobs(
+        {"submit_s": np.arange(n), "runtime_s": np.ones(n), "cores": np.ones(n, dtype=np.int64)}
+    )
     assert len(workload) == n
     assert workload.jobs.estimated_size() < 120e6  # bytes
 
 
 def test_pickle_keeps_everything() -> None:
-    workload = Workload.from_jobs(ONE, name="w", origin_s=5.0, max_cores=7, source="here", cleaning={"no processors": 2})
+    workload = Workload.from_jobs(
+        ONE, name="w", origin_s=5.0, max_cores=7, source="here", cleaning={"no processors": 2}
+    )
     again = pickle.loads(pickle.dumps(workload))
     assert again.jobs.equals(workload.jobs)
-    assert (again.name, again.origin_s, again.max_cores, again.source, again.cleaning) == ("w", 5.0, 7, "here", {"no processors": 2})
+    assert (again.name, again.origin_s, again.max_cores, again.source, again.cleaning) == (
+        "w",
+        5.0,
+        7,
+        "here",
+        {"no processors": 2},
+    )
 
 
 def test_repr_says_the_size() -> None:
-    workload = Workload.from_jobs({"submit_s": [0, 86400], "runtime_s": [1, 1], "cores": [1, 1]}, name="two", max_cores=8)
+    workload = Workload.from_jobs(
+        {"submit_s": [0, 86400], "runtime_s": [1, 1], "cores": [1, 1]}, name="two", max_cores=8
+    )
     assert repr(workload) == "Workload('two', 2 jobs, 1.00 days, 8 cores)"
 
 
@@ -126,7 +141,8 @@ def test_the_job_is_named_by_its_id() -> None:
 
 
 @pytest.mark.parametrize(
-    "jobs", [5, "text", [1, 2], {"submit_s": [1], "runtime_s": [1]}, {"submit_s": [1, 2], "runtime_s": [1], "cores": [1]}]
+    "jobs",
+    [5, "text", [1, 2], {"submit_s": [1], "runtime_s": [1]}, {"submit_s": [1, 2], "runtime_s": [1], "cores": [1]}],
 )
 def test_what_is_no_table_is_refused(jobs: Any) -> None:
     with pytest.raises(EscalaError) as caught:
@@ -151,7 +167,9 @@ def test_constructor_needs_the_whole_schema() -> None:
 
 
 @pytest.mark.parametrize("name", ["runtime_s", "walltime_s"])
-@pytest.mark.parametrize(("value", "word"), [(1e-9, "half a microsecond"), (4.9e-7, "half a microsecond"), (1e14, "1e\\+11")])
+@pytest.mark.parametrize(
+    ("value", "word"), [(1e-9, "half a microsecond"), (4.9e-7, "half a microsecond"), (1e14, "1e\\+11")]
+)
 def test_times_that_the_clock_cannot_hold_are_refused(name: str, value: float, word: str) -> None:
     with pytest.raises(EscalaError, match=rf"job '1' .*{name} = .*{word}"):
         Workload.from_jobs({"submit_s": [0.0], "cores": [1], "runtime_s": [5.0], "walltime_s": [5.0], name: [value]})
@@ -159,7 +177,9 @@ def test_times_that_the_clock_cannot_hold_are_refused(name: str, value: float, w
 
 def test_the_shortest_and_the_latest_job_run_as_they_are() -> None:
     """Half a microsecond rounds up to the one tick that the clock has; a time of 1e11 s still fits its integers."""
-    workload = Workload.from_jobs({"submit_s": [0.0, 1e11], "cores": [1, 1], "runtime_s": [5e-7, 1e11], "walltime_s": [1.0, 1e11]})
+    workload = Workload.from_jobs(
+        {"submit_s": [0.0, 1e11], "cores": [1, 1], "runtime_s": [5e-7, 1e11], "walltime_s": [1.0, 1e11]}
+    )
     jobs = escala.simulate(workload, "1x1:none").jobs
     assert jobs["runtime_s"].to_list() == [1e-6, 1e11] and jobs["finish_s"].to_list() == [1e-6, 2e11]
     with pytest.raises(EscalaError, match=r"submit_s = 1000.*milliseconds"):

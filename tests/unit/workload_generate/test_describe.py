@@ -43,7 +43,16 @@ def test_by_hand() -> None:
     assert d["days"] == 1 and list(d["day_groups"].values()) == [0, 1, 0, 0, 0]
     year = {"jobs": 4, "sequential": pytest.approx(1 / 3), "error": pytest.approx(2 / 3)}
     assert d["years"] == {"year 1": year | {"error_of_sequential": 1.0, "error_of_others": 1.0}}
-    assert d["quantiles"]["cores"] == {"mean": 2.0, "min": 1.0, "p5": 1.0, "p25": 1.0, "p50": 1.0, "p75": 2.0, "p95": 2.0, "max": 4.0}
+    assert d["quantiles"]["cores"] == {
+        "mean": 2.0,
+        "min": 1.0,
+        "p5": 1.0,
+        "p25": 1.0,
+        "p50": 1.0,
+        "p75": 2.0,
+        "p95": 2.0,
+        "max": 4.0,
+    }
     assert d["quantiles"]["interarrival_s"]["max"] == 401 and d["quantiles"]["wait_s"]["mean"] is None
     assert describe(w, Platform.uniform(4, 2))["utilisation"] == pytest.approx(d["utilisation"] / 2)
 
@@ -88,17 +97,21 @@ def test_days_begin_at_midnight_and_need_two_jobs() -> None:
     w = _workload([DAY - 10.0, DAY + 10.0, DAY + 20.0, 3 * DAY])
     d = describe(w)
     assert (d["days"], d["days_dropped"]) == (1, 2) and list(d["day_groups"].values())[4] == 1
-    shifted = Workload(w.jobs, origin_s=1.5e9 // DAY * DAY + 20.0)  # the same log, whose clock begins 20 s after midnight
+    # the same log, whose clock begins 20 s after midnight
+    shifted = Workload(w.jobs, origin_s=1.5e9 // DAY * DAY + 20.0)
     assert (describe(shifted)["days"], describe(shifted)["days_dropped"]) == (1, 1)
 
 
 def test_years_of_an_absolute_log() -> None:
-    w = Workload(_workload([0.0, 10.0, 400 * DAY], status=["FAILED", "COMPLETED", "COMPLETED"]).jobs, origin_s=1_483_228_800.0)
+    w = Workload(
+        _workload([0.0, 10.0, 400 * DAY], status=["FAILED", "COMPLETED", "COMPLETED"]).jobs, origin_s=1_483_228_800.0
+    )
     d = describe(w)
     first = {"jobs": 2, "sequential": 1.0, "error": 0.5, "error_of_sequential": 0.0, "error_of_others": None}
     second = {"jobs": 1, "sequential": 0.0, "error": 0.0, "error_of_sequential": None, "error_of_others": 0.0}
     assert d["years"] == {"2017": first, "2018": second}
-    assert d["sequential_share"] == 0.5  # of the two jobs that have a predecessor: all of 2017's one, none of 2018's one
+    # of the two jobs that have a predecessor: all of 2017's one, none of 2018's one
+    assert d["sequential_share"] == 0.5
     assert d["first"] == "2017-01-01 00:00:00" and d["last"] == "2018-02-05 00:00:00"
 
 
@@ -115,7 +128,12 @@ def test_rows_name_everything() -> None:
     d = describe(_workload([0.0, 10.0, 20.0], status=["COMPLETED"] * 3, user=["a"] * 3, wait_s=[0.0] * 3))
     assert isinstance(d, Description)
     labels = [row[0] for row in d.rows()]
-    assert len(labels) == len(set(labels)) and {"utilisation", "runtime p50", "days in group #5 100 %", "year 1: error"} <= set(labels)
+    assert len(labels) == len(set(labels)) and {
+        "utilisation",
+        "runtime p50",
+        "days in group #5 100 %",
+        "year 1: error",
+    } <= set(labels)
 
 
 def test_work_without_a_speed_is_refused() -> None:
@@ -126,10 +144,13 @@ def test_work_without_a_speed_is_refused() -> None:
 
 
 def test_real_log(traces: Path) -> None:
-    """KTH-SP2: the manifest beside the log counts 59.0 % of gaps below 5 min, load 0.701, 32.9 % on one node (one job has no size)."""
+    """KTH-SP2: the manifest beside the log counts 59.0 % of gaps below 5 min, load 0.701, 32.9 % on one node (one job
+    has no size)."""
     names = ["job_id", "submit_s", "wait_s", "runtime_s", "used", "a", "b", "asked", "walltime_s"]
     with gzip.open(traces / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz", "rt") as file:
-        rows = [[float(value) for value in line.split()[:9]] for line in file if line.strip() and not line.startswith(";")]
+        rows = [
+            [float(value) for value in line.split()[:9]] for line in file if line.strip() and not line.startswith(";")
+        ]
     log = pl.DataFrame(rows, schema=names, orient="row").filter(pl.col("used") > 0, pl.col("runtime_s") > 0)
     w = Workload.from_jobs(
         {name: log[name] for name in ("submit_s", "wait_s", "runtime_s")}

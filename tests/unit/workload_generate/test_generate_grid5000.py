@@ -1,4 +1,5 @@
-"""The Grid'5000-like generator against the published figures of its clusters, within the tolerances that its documentation states."""
+"""The Grid'5000-like generator against the published figures of its clusters, within the tolerances that its
+documentation states."""
 
 from __future__ import annotations
 
@@ -87,8 +88,16 @@ def test_days_fall_into_the_groups_about_as_published(cluster: str) -> None:
 @pytest.mark.parametrize("cluster", CLUSTERS)
 def test_jobs_are_possible_and_end_badly_more_often_than_not(cluster: str) -> None:
     jobs = _long(cluster)[0].jobs
-    assert jobs["cores"].max() <= CLUSTERS[cluster].cores and jobs["submit_s"].min() >= 0 and jobs["submit_s"].max() < DAYS * 86400  # type: ignore[operator]
-    assert (jobs["runtime_s"] >= 1).all() and (jobs["runtime_s"] <= jobs["walltime_s"]).all() and jobs["walltime_s"].max() <= 7 * 86400  # type: ignore[operator]
+    assert (
+        jobs["cores"].max() <= CLUSTERS[cluster].cores
+        and jobs["submit_s"].min() >= 0
+        and jobs["submit_s"].max() < DAYS * 86400
+    )  # type: ignore[operator]
+    assert (
+        (jobs["runtime_s"] >= 1).all()
+        and (jobs["runtime_s"] <= jobs["walltime_s"]).all()
+        and jobs["walltime_s"].max() <= 7 * 86400
+    )  # type: ignore[operator]
     assert ((jobs["runtime_s"] == jobs["walltime_s"]) == (jobs["status"] == "TIMEOUT")).all()
     assert (jobs["runtime_s"] % 1 == 0).all() and (jobs["walltime_s"] % 60 == 0).all()
     assert (jobs["status"] != "COMPLETED").mean() > 0.5  # "most jobs are failed ones" (figure 11)

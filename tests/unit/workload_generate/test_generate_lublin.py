@@ -1,4 +1,5 @@
-"""The Lublin-Feitelson model against its own distributions (closed forms) and against a list made by its authors' program."""
+"""The Lublin-Feitelson model against its own distributions (closed forms) and against a list made by its authors'
+program."""
 
 from __future__ import annotations
 
@@ -47,7 +48,9 @@ def test_run_times_are_hyper_gamma(kind: str, size: int) -> None:
     share = float(np.clip(p.pa * size + p.pb, 0, 1))
 
     def cdf(x: float) -> float:
-        both = share * stats.gamma.cdf([x, 12], p.a1, scale=p.b1) + (1 - share) * stats.gamma.cdf([x, 12], p.a2, scale=p.b2)
+        both = share * stats.gamma.cdf([x, 12], p.a1, scale=p.b1) + (1 - share) * stats.gamma.cdf(
+            [x, 12], p.a2, scale=p.b2
+        )
         return float(both[0] / both[1])
 
     for seconds in (100, 1_000, 10_000, 100_000):  # whole seconds: P(floor(t) < s) = P(t < s)
@@ -69,7 +72,9 @@ def test_arrivals_follow_the_daily_cycle(kind: str) -> None:
     points = np.floor(submit / 86400) * cycle[-1] + np.interp(submit % 86400, np.arange(BUCKETS + 1) * 1800.0, cycle)
     gap = np.diff(points)
     for seconds in (60, 600, 6_000):
-        expected = stats.gamma.cdf(np.log(seconds), p.aarr * p.arar, scale=p.barr) / stats.gamma.cdf(13, p.aarr * p.arar, scale=p.barr)
+        expected = stats.gamma.cdf(np.log(seconds), p.aarr * p.arar, scale=p.barr) / stats.gamma.cdf(
+            13, p.aarr * p.arar, scale=p.barr
+        )
         assert (gap < seconds).mean() == pytest.approx(expected, abs=0.01)  # submissions are whole seconds
 
 
@@ -84,7 +89,8 @@ def test_load_is_met_exactly_by_the_gaps() -> None:
 
 
 def test_same_distributions_as_the_authors_program(traces: Path) -> None:
-    """lublin_256.swf: 10 000 jobs of that program, class "all", 256 nodes. Two-sample Kolmogorov-Smirnov, 0.1 % level 0.0214."""
+    """lublin_256.swf: 10 000 jobs of that program, class "all", 256 nodes. Two-sample Kolmogorov-Smirnov, 0.1 % level
+    0.0214."""
     with gzip.open(traces / "swf-synthetic" / "lublin_256.swf.gz", "rt") as file:
         rows = np.array([[int(value) for value in line.split()[:5]] for line in file if not line.startswith(";")])
     submit, runtime, size = rows[:, 1], rows[:, 3], rows[:, 4]

@@ -14,7 +14,11 @@ from escala.workload import generate
 from escala.workload.generate_slots import DEMANDS, SlotModel, bernoulli_model, cpu_memory_model, multi_resource_model
 
 MODELS = {
-    **{f"bernoulli {demand} {load}": bernoulli_model(load, demand=demand) for demand in DEMANDS for load in (0.1, 0.7, 1.3, 1.8)},
+    **{
+        f"bernoulli {demand} {load}": bernoulli_model(load, demand=demand)
+        for demand in DEMANDS
+        for load in (0.1, 0.7, 1.3, 1.8)
+    },
     **{f"cpu-memory {rate}": cpu_memory_model(rate) for rate in (0.6, 0.7, 0.8, 0.9)},
     **{
         f"multi {load} {machines}x{resources} {formula}": multi_resource_model(load, formula, machines, resources)
@@ -33,7 +37,12 @@ def test_offered_load_within_one_per_cent_of_nominal(model: SlotModel) -> None:
     capacity = model.capacity * model.machines * model.steps * episodes
     assert work / capacity == pytest.approx(model.load, rel=0.01)
     assert np.diff(jobs.offset).sum() == len(jobs.step) and (np.diff(jobs.offset) >= 0).all()
-    assert jobs.step.min() >= 0 and jobs.step.max() < model.steps and jobs.demand.min() >= 1 and jobs.demand.max() <= model.capacity
+    assert (
+        jobs.step.min() >= 0
+        and jobs.step.max() < model.steps
+        and jobs.demand.min() >= 1
+        and jobs.demand.max() <= model.capacity
+    )
 
 
 def test_nominal_load_is_what_was_asked() -> None:
@@ -42,7 +51,9 @@ def test_nominal_load_is_what_was_asked() -> None:
     assert bernoulli_model(1.0, demand="six-to-ten").rate == pytest.approx(0.443, abs=5e-4)
     ceiling = bernoulli_model(1.9)  # a job at every step
     assert ceiling.rate == 1.0 and ceiling.load == pytest.approx(1.845)
-    assert [round(cpu_memory_model(rate).load, 2) for rate in (0.6, 0.7, 0.8, 0.9)] == pytest.approx([0.61, 0.72, 0.82, 0.92], abs=0.006)
+    assert [round(cpu_memory_model(rate).load, 2) for rate in (0.6, 0.7, 0.8, 0.9)] == pytest.approx(
+        [0.61, 0.72, 0.82, 0.92], abs=0.006
+    )
     assert multi_resource_model(0.9).load == pytest.approx(0.9)
 
 
@@ -61,28 +72,48 @@ def test_printed_formula(load: float, machines: int, q: float, plain: float) -> 
 def test_rates_above_one_are_sure_arrivals_and_one_draw() -> None:
     model = multi_resource_model(1.2, "printed", 6)  # rate 1.33
     jobs = model.draw(np.random.default_rng(0), 500)
-    arrivals = np.bincount(np.repeat(np.arange(500), np.diff(jobs.offset)) * model.steps + jobs.step, minlength=500 * model.steps)
+    arrivals = np.bincount(
+        np.repeat(np.arange(500), np.diff(jobs.offset)) * model.steps + jobs.step, minlength=500 * model.steps
+    )
     assert set(arrivals.tolist()) == {1, 2} and arrivals.mean() == pytest.approx(model.rate, abs=0.01)
 
 
 def test_ranges_of_each_model() -> None:
     rng = np.random.default_rng(3)
     one = bernoulli_model(1.0).draw(rng, 3000)
-    assert set(one.length.tolist()) == {1, 2, 3, 10, 11, 12, 13, 14, 15} and set(one.demand.ravel().tolist()) == {1, 2, 5, 6, 7, 8, 9, 10}
-    assert (one.length <= 3).mean() == pytest.approx(0.8, abs=0.01) and (one.demand <= 2).mean() == pytest.approx(0.5, abs=0.01)
-    assert all(len(set(one.step[a:b].tolist())) == b - a for a, b in zip(one.offset, one.offset[1:]))  # at most one job a step
+    assert set(one.length.tolist()) == {1, 2, 3, 10, 11, 12, 13, 14, 15} and set(one.demand.ravel().tolist()) == {
+        1,
+        2,
+        5,
+        6,
+        7,
+        8,
+        9,
+        10,
+    }
+    assert (one.length <= 3).mean() == pytest.approx(0.8, abs=0.01) and (one.demand <= 2).mean() == pytest.approx(
+        0.5, abs=0.01
+    )
+    # at most one job a step
+    assert all(len(set(one.step[a:b].tolist())) == b - a for a, b in zip(one.offset, one.offset[1:]))
     two = cpu_memory_model(0.9).draw(rng, 2000)
     assert set(map(tuple, np.sort(two.demand, axis=1).tolist())) == {(1, 3), (1, 4), (1, 5)}
     assert (two.demand[:, 0] > 1).mean() == pytest.approx(0.5, abs=0.02)
     four = multi_resource_model(0.9).draw(rng, 500)
     assert set(four.length.tolist()) == {*range(1, 11), *range(14, 21)}
-    assert set(four.demand.max(axis=1).tolist()) == set(range(5, 11)) and set(four.demand.min(axis=1).tolist()) == set(range(1, 6))
+    assert set(four.demand.max(axis=1).tolist()) == set(range(5, 11)) and set(four.demand.min(axis=1).tolist()) == set(
+        range(1, 6)
+    )
     assert multi_resource_model(0.9, resources=1).draw(rng, 50).demand.min() >= 5
 
 
 def test_workloads() -> None:
     one = generate.bernoulli(load=1.0, seed=5)
-    assert one.max_cores == 10 and not one.jobs["single_node"].any() and (one.jobs["runtime_s"] == one.jobs["walltime_s"]).all()
+    assert (
+        one.max_cores == 10
+        and not one.jobs["single_node"].any()
+        and (one.jobs["runtime_s"] == one.jobs["walltime_s"]).all()
+    )
     assert one.jobs["submit_s"].n_unique() == len(one) and one.jobs["submit_s"].max() < 100  # type: ignore[operator]
     two = generate.cpu_memory(seed=5)
     assert two.jobs["single_node"].all() and "demand_memory" in two.jobs.columns
@@ -139,7 +170,11 @@ def test_same_distributions_as_the_published_lists(traces: Path) -> None:
     """Lengths and demands of 31 650 published jobs; the lists are independent draws, so a chi-square test applies."""
     from scipy import stats
 
-    rows = [row for row in _published(traces / "author" / "r1-bench") if row["set"].startswith(("Benchmark", "series", "test"))]
+    rows = [
+        row
+        for row in _published(traces / "author" / "r1-bench")
+        if row["set"].startswith(("Benchmark", "series", "test"))
+    ]
     assert len(rows) > 20_000
     ours = bernoulli_model(1.0).draw(np.random.default_rng(11), 20_000)
     for published, generated in (

@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -64,8 +65,12 @@ def test_our_own_output_is_replaced_whole(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize(("verb", "added", "word"), [("simulate", None, "escala compare wrote"), ("compare", "notes.txt", "'notes.txt'")])
-def test_output_of_another_verb_and_notes_put_beside_it_are_kept(tmp_path: Path, verb: str, added: str | None, word: str) -> None:
+@pytest.mark.parametrize(
+    ("verb", "added", "word"), [("simulate", None, "escala compare wrote"), ("compare", "notes.txt", "'notes.txt'")]
+)
+def test_output_of_another_verb_and_notes_put_beside_it_are_kept(
+    tmp_path: Path, verb: str, added: str | None, word: str
+) -> None:
     target = _ours(tmp_path / "out")
     if added:
         (target / added).write_text("mine")
@@ -108,13 +113,21 @@ def test_force_deletes_only_what_escala_wrote(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mark", [".git", ".hg"])
 def test_a_repository_is_never_replaced(tmp_path: Path, mark: str) -> None:
     (tmp_path / "project" / mark).mkdir(parents=True)
-    with pytest.raises(EscalaError, match="is a repository"), output_folder(tmp_path / "project", "compare", force=True):
+    with (
+        pytest.raises(EscalaError, match="is a repository"),
+        output_folder(tmp_path / "project", "compare", force=True),
+    ):
         pytest.fail("the work has begun")
 
 
 def test_neither_python_nor_escala_nor_what_lies_below_the_root_is_replaced() -> None:
     prefix, package = Path(os.path.realpath(sys.prefix)), Path(os.path.realpath(escala.__file__)).parent
-    for place, why in ((prefix, "Python"), (package, "Escala"), (package.parent, "Escala"), (Path("/usr"), "never replaced")):
+    for place, why in (
+        (prefix, "Python"),
+        (package, "Escala"),
+        (package.parent, "Escala"),
+        (Path("/usr"), "never replaced"),
+    ):
         with pytest.raises(EscalaError, match=why):
             check_replaceable(place)
 
@@ -201,7 +214,9 @@ def test_the_page_of_a_report_may_go_but_not_one_with_notes(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("exchange", [True, False])
 @pytest.mark.parametrize("before", ["nothing", "empty", "ours", "forced"])
-def test_what_appears_during_the_run_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, exchange: bool) -> None:
+def test_what_appears_during_the_run_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, exchange: bool
+) -> None:
     if not exchange:
         monkeypatch.setattr(moves, "_renameat2", lambda: None)
     target = tmp_path / "out"
@@ -258,12 +273,20 @@ def test_a_file_that_appears_during_the_run_stays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("force", [True, False])
 @pytest.mark.parametrize("which", ["home", "above home", "root", "here", "above"])
-def test_precious_folders_are_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str, force: bool) -> None:
+def test_precious_folders_are_never_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str, force: bool
+) -> None:
     for name in ("users/home", "work/here"):
         (tmp_path / name).mkdir(parents=True)
     monkeypatch.setenv("HOME", str(tmp_path / "users" / "home"))
     monkeypatch.chdir(tmp_path / "work" / "here")
-    places = {"home": Path.home(), "above home": tmp_path / "users", "root": Path("/"), "here": Path("."), "above": Path("..")}
+    places = {
+        "home": Path.home(),
+        "above home": tmp_path / "users",
+        "root": Path("/"),
+        "here": Path("."),
+        "above": Path(".."),
+    }
     with (
         pytest.raises(EscalaError, match=r"never replaced|cannot be replaced|cannot be written"),
         output_folder(places[which], "compare", force=force),
@@ -289,8 +312,8 @@ def test_a_link_that_leads_nowhere_is_refused_before_the_work(tmp_path: Path) ->
     """Nor is the place made that it leads to, where the target lies below the link: a disk may not be mounted."""
     (tmp_path / "out").symlink_to(tmp_path / "unmounted" / "out")
     for target in (tmp_path / "out", tmp_path / "out" / "deep" / "run"):
-        for enter in (lambda: output_folder(target, "compare"), lambda: output_file(target), lambda: folders.claimed(target)):  # noqa: B023
-            with pytest.raises(EscalaError, match=r"is a link to .*unmounted/out, which is not there"), enter():
+        for enter in (partial(output_folder, verb="compare"), output_file, folders.claimed):
+            with pytest.raises(EscalaError, match=r"is a link to .*unmounted/out, which is not there"), enter(target):
                 pytest.fail("the work has begun")
     assert not (tmp_path / "unmounted").exists()
 
@@ -333,7 +356,9 @@ def _killed_at(target: Path, where: str, exchange: bool) -> None:
 
 
 @pytest.mark.parametrize("exchange", [True, False])
-@pytest.mark.parametrize("where", ["exchange before", "exchange after", "_swap before", "_swap after", "_discard before", "rename after"])
+@pytest.mark.parametrize(
+    "where", ["exchange before", "exchange after", "_swap before", "_swap after", "_discard before", "rename after"]
+)
 def test_a_killed_run_is_ended_by_the_next(tmp_path: Path, where: str, exchange: bool) -> None:
     target = _ours(tmp_path / "out")
     (tmp_path / "out" / "report.html").write_text(sealed_text("page"))
@@ -362,7 +387,11 @@ def test_what_stands_where_the_work_goes_and_is_not_ours_stays(tmp_path: Path, k
     precious.mkdir()
     (precious / "thesis").write_text("x")
     place = folders.partial_of(tmp_path / "out")
-    {"folder": lambda: precious.rename(place), "link": lambda: place.symlink_to(precious), "file": lambda: place.write_text("x")}[kind]()
+    {
+        "folder": lambda: precious.rename(place),
+        "link": lambda: place.symlink_to(precious),
+        "file": lambda: place.write_text("x"),
+    }[kind]()
     with pytest.raises(EscalaError, match="no run of Escala made it"), output_folder(tmp_path / "out", "compare"):
         pass
     kept = {"folder": place / "thesis", "link": precious / "thesis", "file": place}[kind]

@@ -53,7 +53,11 @@ def test_a_folder_that_is_shared_keeps_the_pieces_of_others(tmp_path: Path, monk
     """Of two processes that finish the same piece the first keeps it; what one has kept the other waits for."""
     work = tmp_path / "new"
     work.mkdir()
-    first, task, other = Pieces(work, {}), Pieces(work, {}, shared=True), Pieces(work, {"of": "another log"}, shared=True)
+    first, task, other = (
+        Pieces(work, {}),
+        Pieces(work, {}, shared=True),
+        Pieces(work, {"of": "another log"}, shared=True),
+    )
     assert first.key("a") == task.key("a") != other.key("a")
 
     def write(path: Path, value: float) -> None:
@@ -75,7 +79,12 @@ def test_a_folder_that_is_shared_keeps_the_pieces_of_others(tmp_path: Path, monk
 
 def test_without_a_folder_nothing_is_kept() -> None:
     pieces = Pieces(None, {})
-    assert pieces.value("a", lambda: 1) == 1 and pieces.value("a", lambda: 2) == 2 and pieces.growing("b") is None and not pieces.done
+    assert (
+        pieces.value("a", lambda: 1) == 1
+        and pieces.value("a", lambda: 2) == 2
+        and pieces.growing("b") is None
+        and not pieces.done
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,7 +107,8 @@ def test_without_a_folder_nothing_is_kept() -> None:
 )
 @pytest.mark.parametrize("doctor", [False, True])
 def test_a_work_folder_with_links_out_of_it_is_no_runs(tmp_path: Path, name: str, doctor: bool) -> None:
-    """A link, or a second name (=) of somebody's file, where a run would write, read or remove: one line, and nothing is touched."""
+    """A link, or a second name (=) of somebody's file, where a run would write, read or remove: one line, and nothing
+    is touched."""
     precious, place = tmp_path / "precious", folders.partial_of(tmp_path / "out")
     (place / "new").mkdir(parents=True)
     (place / "kept" / "piece").mkdir(parents=True)
@@ -119,9 +129,14 @@ def test_a_work_folder_with_links_out_of_it_is_no_runs(tmp_path: Path, name: str
     if doctor:
         assert stale(tmp_path) == [] == remove_stale(tmp_path)
     else:
-        with pytest.raises(EscalaError, match="no run of Escala made it"), output_folder(tmp_path / "out", "compare", keeps=True):
+        with (
+            pytest.raises(EscalaError, match="no run of Escala made it"),
+            output_folder(tmp_path / "out", "compare", keeps=True),
+        ):
             raise AssertionError("the work began")
-    assert sorted((path, path.is_symlink(), path.is_file() and path.read_text()) for path in tmp_path.rglob("*")) == before
+    assert (
+        sorted((path, path.is_symlink(), path.is_file() and path.read_text()) for path in tmp_path.rglob("*")) == before
+    )
 
 
 def test_a_half_written_file_is_never_written_through_a_link(tmp_path: Path) -> None:
@@ -159,8 +174,11 @@ def test_a_folder_that_grows_is_not_written_through_links_out_of_it(tmp_path: Pa
 
 
 @pytest.mark.parametrize("ended", [True, False])
-def test_pieces_that_were_being_removed_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: bool) -> None:
-    """A run that stops while it removes pieces, at its end or for those of another request: the next one makes them anew."""
+def test_pieces_that_were_being_removed_are_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: bool
+) -> None:
+    """A run that stops while it removes pieces, at its end or for those of another request: the next one makes them
+    anew."""
     begun = list[str]()
 
     def write(path: Path, request: str) -> None:
@@ -171,7 +189,9 @@ def test_pieces_that_were_being_removed_are_not_taken(tmp_path: Path, monkeypatc
 
     def run(request: str, whole: bool = True) -> None:
         with output_folder(tmp_path / "out", "test", force=True, keeps=True) as work:
-            Pieces(work, request).file("one", lambda: request, write, lambda path: str((path / "a").read_text() + (path / "b").read_text()))
+            Pieces(work, request).file(
+                "one", lambda: request, write, lambda path: str((path / "a").read_text() + (path / "b").read_text())
+            )
             if not whole:
                 raise KeyboardInterrupt
 

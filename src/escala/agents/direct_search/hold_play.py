@@ -20,7 +20,8 @@ from escala.kernel.world import one
 
 @lean
 def nearest(seen: Any, weights: Any, numbers: Any, last: int) -> int:
-    """The choice 0 .. last nearest to the score `weights` [1 + features]: its first is the choice where all numbers are 0."""
+    """The choice 0 .. last nearest to the score `weights` [1 + features]: its first is the choice where all numbers are
+    0."""
     write_features(seen, numbers)
     score = weights[0]
     for f in range(numbers.shape[0]):
@@ -30,8 +31,8 @@ def nearest(seen: Any, weights: Any, numbers: Any, last: int) -> int:
 
 @compiled
 def play(worlds: Any, games: Any, seen: Any, weights: Any, numbers: Any, last: int, total: Any) -> int:
-    """Play simulations that stand at their first question to their end, one behind the other: sums of rewards [n]. Returns the number of
-    decisions; -1 where one cannot go on."""
+    """Play simulations that stand at their first question to their end, one behind the other: sums of rewards [n].
+    Returns the number of decisions; -1 where one cannot go on."""
     decisions = 0
     for i in range(total.shape[0]):
         w, g = one(worlds, i), shutdown_game(games, i)
@@ -47,8 +48,8 @@ def play(worlds: Any, games: Any, seen: Any, weights: Any, numbers: Any, last: i
 
 
 def whole_days(weights: NDArray[np.float64], batch: OffReservationBatch) -> tuple[NDArray[np.float64], int]:
-    """Return of each day [days] under the greedy choices, and the number of decisions. weights [1 + len(FEATURES)]. batch: one
-    simulation a day."""
+    """Return of each day [days] under the greedy choices, and the number of decisions. weights [1 + len(FEATURES)].
+    batch: one simulation a day."""
     check_shape(tuple(batch.observation_space.shape or ()))
     if weights.shape != (1 + len(FEATURES),):
         raise EscalaError(f"weights of shape {weights.shape}: the score has {1 + len(FEATURES)}")

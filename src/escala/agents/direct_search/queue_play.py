@@ -1,6 +1,7 @@
 """Whole days under the two linear scores of `queue_features`, in compiled code: what a search asks for again and again.
 
-The same choices as those of the network at its sharpest, on the same observation, of which only what the scores read is written.
+The same choices as those of the network at its sharpest, on the same observation, of which only what the scores read is
+written.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ NOW = steps.QUEUED + steps.RUNNING
 
 @lean
 def best(seen: Any, mask: Any, weights: Any, numbers: Any) -> int:
-    """The action that the scores `weights` [2, features] choose: of the jobs that may start and are released the one of the highest order,
-    the first of equals; 0 without one."""
+    """The action that the scores `weights` [2, features] choose: of the jobs that may start and are released the one of
+    the highest order, the first of equals; 0 without one."""
     soon = leaving_soon(seen)
     chosen = 0
     highest = -np.inf
@@ -48,8 +49,8 @@ def best(seen: Any, mask: Any, weights: Any, numbers: Any) -> int:
 
 @compiled
 def play(worlds: Any, games: Any, seen: Any, mask: Any, weights: Any, numbers: Any, waste: Any, waits: Any) -> int:
-    """Play simulations that stand at their first question to their end, one behind the other: waste [n], J, and sums of waits [n], s.
-    Returns the number of choices; -1 where one cannot go on."""
+    """Play simulations that stand at their first question to their end, one behind the other: waste [n], J, and sums of
+    waits [n], s. Returns the number of choices; -1 where one cannot go on."""
     decisions = 0
     for i in range(waste.shape[0]):
         w, g = one(worlds, i), scheduling_game(games, i)
@@ -69,13 +70,17 @@ def play(worlds: Any, games: Any, seen: Any, mask: Any, weights: Any, numbers: A
         waited = 0
         for j in range(w.o[0].n_jobs):
             start = w.run[j].start
-            waited += max(0, (start if start >= 0 else w.s[0].now) - w.job[j].submit)  # none where it is submitted later
+            # none where it is submitted later
+            waited += max(0, (start if start >= 0 else w.s[0].now) - w.job[j].submit)
         waits[i] = waited * 1e-6
     return decisions
 
 
-def whole_days(weights: NDArray[np.float64], batch: SchedulingBatch) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-    """(waste of each day [days], J; sum of the waits of its jobs [days], s, of those that have not started until its end; decisions).
+def whole_days(
+    weights: NDArray[np.float64], batch: SchedulingBatch
+) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+    """(waste of each day [days], J; sum of the waits of its jobs [days], s, of those that have not started until its
+    end; decisions).
     batch: one simulation a day, with `waits=True`."""
     if weights.size != len(SCORES) * len(JOB_FEATURES):
         raise EscalaError(f"weights of shape {weights.shape}: the scores have {len(SCORES)} x {len(JOB_FEATURES)}")

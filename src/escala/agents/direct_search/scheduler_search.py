@@ -1,14 +1,15 @@
 """Direct search of a scheduling policy by whole days: the cross-entropy method on the two scores of `queue_scorer`.
 
-What counts is a day's energy waste and its jobs' waits, not R3's step reward. With W the waste / idle watts of the platform, and V the
-sum of the jobs' waits, both in minutes and summed over the days,
+What counts is a day's energy waste and its jobs' waits, not R3's step reward. With W the waste / idle watts of the
+platform, and V the sum of the jobs' waits, both in minutes and summed over the days,
 
     value = -(W + price x sum over strata max(0, V - limit x V of First-Fit)) / days
 
-so that waiting costs nothing up to a share (`limit`) of what First-Fit waits on the same days. With limit = 0 the search goes to one end or
-the other (it saves and lets wait, or neither); with a limit it finds what lies between. A few crowded days hold most of the waiting, and
-what is gained there may be spent on all others; so the days can be stratified by what First-Fit waits on them, the quietest first,
-into strata of equal shares of its waiting, each of which keeps the limit for itself.
+so that waiting costs nothing up to a share (`limit`) of what First-Fit waits on the same days. With limit = 0 the
+search goes to one end or the other (it saves and lets wait, or neither); with a limit it finds what lies between. A few
+crowded days hold most of the waiting, and what is gained there may be spent on all others; so the days can be
+stratified by what First-Fit waits on them, the quietest first, into strata of equal shares of its waiting, each of
+which keeps the limit for itself.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ def weights_of(order: Mapping[str, float], release: Mapping[str, float]) -> Floa
 
 
 def rules() -> dict[str, Floats]:
-    """What a search may begin with, by name: First-Fit; the shortest walltime first; and this so that a job wakes nodes only after some
-    minutes, or where many wait (the more, the sooner, by the number after the minutes). 15 minutes for any queue are left out: what is
-    known of a wait ends there."""
+    """What a search may begin with, by name: First-Fit; the shortest walltime first; and this so that a job wakes nodes
+    only after some minutes, or where many wait (the more, the sooner, by the number after the minutes). 15 minutes for
+    any queue are left out: what is known of a wait ends there."""
     short, at_once = {"walltime": -0.5}, {"always": 1.0}
     out = {"first-fit": weights_of({"place in the queue": -0.5}, at_once), "shortest": weights_of(short, at_once)}
     for minutes, crowd in product((3.0, 5.0, 8.0, 11.0, 15.0), (0.0, 1.0, 2.0, 4.0, 8.0)):
@@ -72,7 +73,8 @@ class Free(NamedTuple):
 
 
 def free_waits(batch: SchedulingBatch, limit: float, strata: int = 1) -> Free:
-    """So much of First-Fit's waits on the days of a batch, in each of so many strata of about equal waiting, the quietest days first."""
+    """So much of First-Fit's waits on the days of a batch, in each of so many strata of about equal waiting, the
+    quietest days first."""
     waits = whole_days(begins()[0], batch)[1]
     order = np.argsort(waits, kind="stable")
     middle = (np.cumsum(waits[order]) - 0.5 * waits[order]) / max(float(waits.sum()), 1.0)
@@ -84,7 +86,11 @@ def free_waits(batch: SchedulingBatch, limit: float, strata: int = 1) -> Free:
 def values(weights: Floats, batch: SchedulingBatch, price: float, free: Free | None = None) -> tuple[float, int]:
     """Mean value of a day, and the number of decisions. batch: one simulation a day; free: waits that cost nothing."""
     waste_j, wait_s, decisions = whole_days(weights, batch)
-    paid = wait_s.sum() if free is None else np.maximum(0.0, np.bincount(free.stratum, wait_s, len(free.seconds)) - free.seconds).sum()
+    paid = (
+        wait_s.sum()
+        if free is None
+        else np.maximum(0.0, np.bincount(free.stratum, wait_s, len(free.seconds)) - free.seconds).sum()
+    )
     value = -(waste_j.sum() / idle_watts(batch.platform) + price * paid) / 60.0 / batch.num_envs
     return float(value), decisions
 
@@ -105,15 +111,16 @@ def search_scheduler(
     progress: Callable[[float], None] | None = None,
     **env_options: Any,
 ) -> Agent:
-    """Search an agent of `escala/Scheduling-v0`. price: of a job's minute of waiting, in minutes of the whole platform idling; limit: share
-    of First-Fit's waits up to which waiting costs nothing, in each of so many `strata` of the days (see above). The rest as in
-    `escala.agents.search`."""
+    """Search an agent of `escala/Scheduling-v0`. price: of a job's minute of waiting, in minutes of the whole platform
+    idling; limit: share of First-Fit's waits up to which waiting costs nothing, in each of so many `strata` of the days
+    (see above). The rest as in `escala.agents.search`."""
     if generations < 1 or population < 4 or strata < 1 or not (price >= 0.0 and limit >= 0.0):
         given = f"generations={generations}, population={population}, price={price}, limit={limit}, strata={strata}"
         raise EscalaError(f"{given}: give at least 1, 4, 0, 0 and 1")
     env_options = {"waits": True, "places": PLACES, **env_options}
     request = {
-        "env_id": SCHEDULING, "env_options": env_options, "algorithm": "cross-entropy", "preset": "search", "seed": seed,
+        "env_id": SCHEDULING, "env_options": env_options, "algorithm": "cross-entropy", "preset": "search",
+        "seed": seed,
         "generations": generations, "population": population, "days_each": days_each, "price": price, "limit": limit,
         "strata": strata, **about(days, validation, platform),
     }  # fmt: skip
@@ -135,16 +142,19 @@ def search_scheduler(
     return agent
 
 
-def rule_scheduler(days: Sequence[Any], platform: Any, *, price: float, limit: float = 0.0, strata: int = 1, **env_options: Any) -> Agent:
-    """What a search begins with, as an agent: the best of the rules `begins()` on these days. Arguments as in `search_scheduler`."""
+def rule_scheduler(
+    days: Sequence[Any], platform: Any, *, price: float, limit: float = 0.0, strata: int = 1, **env_options: Any
+) -> Agent:
+    """What a search begins with, as an agent: the best of the rules `begins()` on these days. Arguments as in
+    `search_scheduler`."""
     env_options = {"waits": True, "places": PLACES, **env_options}
     pin_threads()
     batch = _batch(list(days), platform, env_options)
     free = free_waits(batch, limit, strata) if limit > 0.0 else None
     scored = [values(weights, batch, price, free) for weights in begins()]
     request = {
-        "env_id": SCHEDULING, "env_options": env_options, "algorithm": "rule", "preset": "rule", "seed": 0, "price": price,
-        "limit": limit, "strata": strata, **about(days, None, platform),
+        "env_id": SCHEDULING, "env_options": env_options, "algorithm": "rule", "preset": "rule", "seed": 0,
+        "price": price, "limit": limit, "strata": strata, **about(days, None, platform),
     }  # fmt: skip
     best = max(range(len(scored)), key=lambda k: scored[k][0])
     named = {"rule": list(rules())[best], "steps_done": sum(decisions for _, decisions in scored)}
@@ -156,7 +166,8 @@ def _batch(days: list[Any], platform: Any, env_options: Mapping[str, Any]) -> Sc
     batch = SchedulingBatch(len(days), days, platform, **env_options)
     if not batch.platform.has_energy:
         raise EscalaError(
-            f"platform {batch.platform.name!r} has nodes without watts, and idle energy is what is saved: {how(batch.platform)}"
+            f"platform {batch.platform.name!r} has nodes without watts, and idle energy is what is saved: "
+            f"{how(batch.platform)}"
         )
     return batch
 
@@ -165,12 +176,15 @@ def _agent(run: CrossEntropy, batch: SchedulingBatch, request: Mapping[str, Any]
     """The weights as an agent like any other."""
     weights = run.chosen()
     curve = [[None if np.isnan(x) else x for x in point] for point in run.curve]
-    return _made(weights, batch, {**request, "steps_done": run.decisions, "elapsed_s": round(run.elapsed_s, 3), "curve": curve})
+    return _made(
+        weights, batch, {**request, "steps_done": run.decisions, "elapsed_s": round(run.elapsed_s, 3), "curve": curve}
+    )
 
 
 def _made(weights: Floats, batch: SchedulingBatch, told: Mapping[str, Any]) -> Agent:
     manifest = {
-        "kind": "agent", "format": FORMAT, **told, "command": sys.argv, "network": [], "extractor": QUEUE_SCORER, "separate": False,
+        "kind": "agent", "format": FORMAT, **told, "command": sys.argv, "network": [], "extractor": QUEUE_SCORER,
+        "separate": False,
         "relu": False, "ordered": None, "observation_shape": list(batch.observation_space.shape or ()),
         "actions": int(batch.action_space.n),
         "score": {

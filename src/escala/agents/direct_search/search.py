@@ -1,8 +1,10 @@
-"""Direct search of an off-reservation policy: the cross-entropy method (Rubinstein 1999; de Boer et al. 2005) on a linear score.
+"""Direct search of an off-reservation policy: the cross-entropy method (Rubinstein 1999; de Boer et al. 2005) on a
+linear score.
 
-Holding a job back pays, or costs, dozens of decisions later, and days differ far more than choices do. A gradient estimated decision by
-decision drowns in that; here whole days decide. Every candidate plays the same training days, so that the days' differences cancel. A
-generation draws candidates around the present mean, and the best of them are the next mean. What counts is the environment's own reward.
+Holding a job back pays, or costs, dozens of decisions later, and days differ far more than choices do. A gradient
+estimated decision by decision drowns in that; here whole days decide. Every candidate plays the same training days, so
+that the days' differences cancel. A generation draws candidates around the present mean, and the best of them are the
+next mean. What counts is the environment's own reward.
 """
 
 from __future__ import annotations
@@ -55,17 +57,17 @@ def search(
 ) -> Agent:
     """Search an agent of `escala/OffReservation-v0` with the action `hold`.
 
-    days: to train on, at most `days_each` of them, drawn by seed. validation: days on which the generation is chosen (without: the
-    last). generations, population: how long, and how many candidates each. out: folder for the agent; an interrupted search goes on with
-    the same call and ends as an uninterrupted one; a finished one is loaded. env_options: of the environment (stretch_cost, tau, window,
-    ...). Raises EscalaError: a folder of another search.
+    days: to train on, at most `days_each` of them, drawn by seed. validation: days on which the generation is chosen
+    (without: the last). generations, population: how long, and how many candidates each. out: folder for the agent; an
+    interrupted search goes on with the same call and ends as an uninterrupted one; a finished one is loaded.
+    env_options: of the environment (stretch_cost, tau, window, ...). Raises EscalaError: a folder of another search.
     """
     if generations < 1 or population < 4:
         raise EscalaError(f"generations={generations}, population={population}: give at least 1 and 4")
     options = {"action": "hold", "observation": "compact", "holds": list(ORDERED_HOLDS), **env_options}
     request = {
-        "env_id": OFF_RESERVATION, "env_options": options, "algorithm": "cross-entropy", "preset": "search", "seed": seed,
-        "generations": generations, "population": population, "days_each": days_each,
+        "env_id": OFF_RESERVATION, "env_options": options, "algorithm": "cross-entropy", "preset": "search",
+        "seed": seed, "generations": generations, "population": population, "days_each": days_each,
         **about(days, validation, platform),
     }  # fmt: skip
     folder = None if out is None else Path(out)
@@ -93,12 +95,16 @@ def search(
 def about(days: Sequence[Any], validation: Sequence[Any] | None, platform: Any) -> dict[str, Any]:
     """What a request says of the days and of the machine."""
     judged = None if validation is None else checkpoint.about_days(validation, "validation")
-    return {"workload": checkpoint.about_days(days, "days"), "validation_days": judged, "platform": read_platform(platform).spec()}
+    return {
+        "workload": checkpoint.about_days(days, "days"),
+        "validation_days": judged,
+        "platform": read_platform(platform).spec(),
+    }
 
 
 def finished(folder: Path | None, request: Mapping[str, Any]) -> Agent | None:
-    """The agent of this request that a folder holds already; None where it holds none. EscalaError for one of another request, and for a
-    folder that cannot be written."""
+    """The agent of this request that a folder holds already; None where it holds none. EscalaError for one of another
+    request, and for a folder that cannot be written."""
     checkpoint.check_place(folder)
     if folder is None or not checkpoint.ended(folder):
         return None
@@ -111,7 +117,11 @@ def finished(folder: Path | None, request: Mapping[str, Any]) -> Agent | None:
 
 
 def run_search(
-    run: CrossEntropy, generations: int, folder: Path | None, request: Mapping[str, Any], progress: Callable[[float], None] | None
+    run: CrossEntropy,
+    generations: int,
+    folder: Path | None,
+    request: Mapping[str, Any],
+    progress: Callable[[float], None] | None,
 ) -> CrossEntropy:
     """All generations, or those that an interrupted search in this folder has left."""
     with claimed(folder):
@@ -139,12 +149,18 @@ def finish(agent: Agent, folder: Path | None) -> None:
 class CrossEntropy:
     """Mean and spread of the weights, the best mean so far by validation, and the curve of what was seen.
 
-    score: weights -> (value, decisions), on training days; judge: the same on validation days, or None. begins: the best of these is the
-    first mean.
+    score: weights -> (value, decisions), on training days; judge: the same on validation days, or None. begins: the
+    best of these is the first mean.
     """
 
     def __init__(
-        self, score: Score, judge: Score | None, begins: Sequence[Floats], seed: int, n: int, spread: float = FIRST_SPREAD
+        self,
+        score: Score,
+        judge: Score | None,
+        begins: Sequence[Floats],
+        seed: int,
+        n: int,
+        spread: float = FIRST_SPREAD,
     ) -> None:
         self.judge, self.seed, self.n, self._scored = judge, seed, n, score
         self.generation, self.decisions, self.elapsed_s = 0, 0, 0.0
@@ -194,7 +210,13 @@ class CrossEntropy:
         """Everything needed to go on, in one file that is replaced as a whole."""
         numbers = np.array([self.generation, self.decisions, self.best_value, self.elapsed_s])
         told = np.array(json.dumps(request))
-        state = {"mean": self.mean, "spread": self.spread, "best": self.best, "numbers": numbers, "curve": np.array(self.curve)}
+        state = {
+            "mean": self.mean,
+            "spread": self.spread,
+            "best": self.best,
+            "numbers": numbers,
+            "curve": np.array(self.curve),
+        }
         with whole_file(path) as aside:
             np.savez(aside, **state, request=told)
 
@@ -207,9 +229,15 @@ class CrossEntropy:
             if theirs != ours:
                 name = next(name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name))
                 told = f"{name}={theirs.get(name)!r}, not {ours.get(name)!r}"
-                raise EscalaError(f"{path}: belongs to a search with other arguments ({told}): give the same ones, or another folder")
+                raise EscalaError(
+                    f"{path}: belongs to a search with other arguments ({told}): give the same ones, or another folder"
+                )
             self.mean, self.spread, self.best = kept["mean"], kept["spread"], kept["best"]
-            self.generation, self.decisions, self.best_value = int(kept["numbers"][0]), int(kept["numbers"][1]), float(kept["numbers"][2])
+            self.generation, self.decisions, self.best_value = (
+                int(kept["numbers"][0]),
+                int(kept["numbers"][1]),
+                float(kept["numbers"][2]),
+            )
             self.elapsed_s = float(kept["numbers"][3])
             self.curve = [(float(a), float(b), float(c)) for a, b, c in kept["curve"].reshape(-1, 3)]
 
@@ -219,10 +247,12 @@ def _agent(run: CrossEntropy, batch: OffReservationBatch, request: Mapping[str, 
     weights = run.chosen()
     manifest = {
         "kind": "agent", "format": FORMAT, **request, "command": sys.argv, "steps_done": run.decisions,
-        "elapsed_s": round(run.elapsed_s, 3), "network": [], "extractor": HOLD_FEATURES, "separate": False, "relu": False, "ordered": 0,
+        "elapsed_s": round(run.elapsed_s, 3), "network": [], "extractor": HOLD_FEATURES, "separate": False,
+        "relu": False, "ordered": 0,
         "observation_shape": list(batch.observation_space.shape or ()), "actions": int(batch.action_space.n),
         "curve": [[None if np.isnan(x) else x for x in point] for point in run.curve],
-        "score": {"choice where all is 0": float(weights[0]), **dict(zip(FEATURES, map(float, weights[1:]), strict=True))},
+        "score": {"choice where all is 0": float(weights[0]), **dict(zip(FEATURES, map(float, weights[1:]),
+                                                                         strict=True))},
         "versions": {name: version(name) for name in ("escala", "torch", "stable-baselines3", "numpy")},
     }  # fmt: skip
     space = spaces.Box(0.0, 1.0, tuple(manifest["observation_shape"]), np.float32)

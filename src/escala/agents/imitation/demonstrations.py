@@ -1,4 +1,5 @@
-"""What a teacher of slotted agents does, state by state: played here, and kept in files so that many agents learn from one lesson."""
+"""What a teacher of slotted agents does, state by state: played here, and kept in files so that many agents learn from
+one lesson."""
 
 from __future__ import annotations
 
@@ -51,8 +52,8 @@ def play_lessons(
     nap: float,
     straight: float = 0.0,
 ) -> Lessons:
-    """What a teacher does on n of the lists. stray: share of random choices; nap: chance of a row of voids; straight: share of the runs
-    without either."""
+    """What a teacher does on n of the lists. stray: share of random choices; nap: chance of a row of voids; straight:
+    share of the runs without either."""
     batch = SlotsBatch(n, lists, **options)
     turn, rows = new_turn(batch), np.arange(n)
     batch.restart(rows, turn, {"list": rng.integers(0, len(lists), n)})
@@ -72,7 +73,9 @@ def play_lessons(
         choices.append(choice)
         alive.append(~done)
         strayed = np.where(turn.mask, rng.random(turn.mask.shape), -1.0).argmax(axis=1)
-        asleep = np.where(asleep > 0, asleep - 1, np.where(rng.random(n) < nap * loose, rng.integers(1, LONGEST_NAP, n), 0))
+        asleep = np.where(
+            asleep > 0, asleep - 1, np.where(rng.random(n) < nap * loose, rng.integers(1, LONGEST_NAP, n), 0)
+        )
         batch.step(np.where(asleep > 0, 0, np.where(rng.random(n) < stray * loose, strayed, choice)), turn)
         rewards.append(np.where(done, 0.0, turn.reward))
         done |= turn.terminated | turn.truncated
@@ -87,7 +90,8 @@ def play_lessons(
 
 
 def rule(name: str, hold: Sequence[int] | None = None, pile: Sequence[float] | None = None) -> Teacher:
-    """A rule of `escala.envs.slots.heuristics` as a teacher. hold: (long, quiet, share) of hold-back; pile: the numbers of hold-pile."""
+    """A rule of `escala.envs.slots.heuristics` as a teacher. hold: (long, quiet, share) of hold-back; pile: the numbers
+    of hold-pile."""
     if name not in heuristics.RULES:
         raise EscalaError(f"unknown rule {name!r}: use one of {', '.join(heuristics.RULES)}")
 
@@ -117,8 +121,9 @@ def record(
 ) -> int:
     """A teacher plays n of the lists; its lessons go into the file (.npz). Returns how many.
 
-    teacher: look-ahead over so many futures, drawn from `lists`, or the name of a rule. stray, nap: see `play_lessons`. options: of
-    escala/Slots-v0. Agents learn from the file by `escala.train(..., teacher={"lessons": [file]})` with the same options and gamma.
+    teacher: look-ahead over so many futures, drawn from `lists`, or the name of a rule. stray, nap: see `play_lessons`.
+    options: of escala/Slots-v0. Agents learn from the file by `escala.train(..., teacher={"lessons": [file]})` with the
+    same options and gamma.
     """
     rng = np.random.default_rng([seed, 0x1E55])
     chosen = rule(teacher) if isinstance(teacher, str) else look_ahead(lists, teacher, seed)
@@ -146,5 +151,7 @@ def read(files: Sequence[str | Path], options: Mapping[str, Any], gamma: float) 
             ) from error
         for name, wanted in {**options, "gamma": gamma}.items():
             if about.get(name) != wanted:
-                raise EscalaError(f"{file}: lessons recorded with {name}={about.get(name)!r}, not {wanted!r}: record them again")
+                raise EscalaError(
+                    f"{file}: lessons recorded with {name}={about.get(name)!r}, not {wanted!r}: record them again"
+                )
     return Lessons(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

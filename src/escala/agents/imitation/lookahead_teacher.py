@@ -1,4 +1,5 @@
-"""Look-ahead as a teacher of slotted agents: the scheduler `rollout` chooses among the visible jobs of many slotted simulations."""
+"""Look-ahead as a teacher of slotted agents: the scheduler `rollout` chooses among the visible jobs of many slotted
+simulations."""
 
 from __future__ import annotations
 
@@ -56,7 +57,10 @@ def look_ahead(lists: JobLists, futures: int, seed: int) -> Callable[[SlotsBatch
 
     def choose(batch: SlotsBatch, turn: Turn) -> NDArray[np.int64]:
         if id(batch) not in playing:
-            rollouts = [Rollout(futures, arrivals=law, objective="slowdown", optimism=1.0, seed=seed + i) for i in range(batch.num_envs)]
+            rollouts = [
+                Rollout(futures, arrivals=law, objective="slowdown", optimism=1.0, seed=seed + i)
+                for i in range(batch.num_envs)
+            ]
             for one in rollouts:
                 one.forget(cores, bases)
             playing[id(batch)] = batch, rollouts  # the batch is kept, so that its id stays its own

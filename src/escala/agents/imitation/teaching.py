@@ -1,7 +1,9 @@
-"""A warm start for slotted agents: imitate the rule hold-back, look-ahead (rollout), or a plan of a single list, then learn by reward.
+"""A warm start for slotted agents: imitate the rule hold-back, look-ahead (rollout), or a plan of a single list, then
+learn by reward.
 
-The teacher plays training lists, with now and then a random choice or a nap so that more states are seen; the network learns the teacher's
-choice in each state, and the value of what followed. Without it, PPO spends most of a short training on finding out that waiting may pay.
+The teacher plays training lists, with now and then a random choice or a nap so that more states are seen; the network
+learns the teacher's choice in each state, and the value of what followed. Without it, PPO spends most of a short
+training on finding out that waiting may pay.
 """
 
 from __future__ import annotations
@@ -31,10 +33,10 @@ PASSES = 400  # over the states, at most
 
 
 class Manner(NamedTuple):
-    """How to teach. stray: share of random choices; nap: chance of a row of voids (long silences must have been seen, or an agent may idle
-    in them for ever); updates: of the network, at most, from `batch` states each, at the (falling) rate `rate`; smoothing: share of the
-    wanted probabilities that is spread over all open choices, so that the policy goes on trying; straight: share of the teacher's runs
-    without strays and naps."""
+    """How to teach. stray: share of random choices; nap: chance of a row of voids (long silences must have been seen,
+    or an agent may idle in them for ever); updates: of the network, at most, from `batch` states each, at the (falling)
+    rate `rate`; smoothing: share of the wanted probabilities that is spread over all open choices, so that the policy
+    goes on trying; straight: share of the teacher's runs without strays and naps."""
 
     stray: float
     nap: float
@@ -48,7 +50,8 @@ class Manner(NamedTuple):
 OF_RULE = Manner(0.05, 0.01, 4000, 0.01)
 OF_LOOK_AHEAD = Manner(0.05, 0.01, 4500, 0.01, 512, 3e-3)
 OF_PILE = Manner(0.05, 0.01, 9000, 0.01, 512, 3e-3)
-OF_PLAN = Manner(0.02, 0.003, 12000, 0.0, straight=0.5)  # a single list is played again and again: the way itself counts
+# a single list is played again and again: the way itself counts
+OF_PLAN = Manner(0.02, 0.003, 12000, 0.0, straight=0.5)
 ON_IMAGES = {"batch": 128, "rate": 5e-4}  # thousands of inputs move a preference at once: smaller steps
 
 
@@ -58,13 +61,16 @@ def planned(wanted: Sequence[float]) -> Teacher:
     return lambda batch, turn: follow(batch, turn, np.broadcast_to(plan, (batch.num_envs, len(plan))))
 
 
-def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[int]] | Mapping[str, Any], seed: int) -> None:
+def teach(
+    model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[int]] | Mapping[str, Any], seed: int
+) -> None:
     """Bring a learner that has not begun to its teacher.
 
-    teacher: settings (long, quiet, share) of hold-back, one for each equal part of the batch's lists (or {"hold-back": settings});
-    {"rollout": [K]}: look-ahead over K futures, which are drawn from the batch's own lists; {"lessons": files} of
-    `escala.agents.imitation.demonstrations.record` (not on images); {"pile": numbers} of the rule hold-pile; or {"plan": wanted starts}
-    where the batch has a single list. Beside these, {"updates": [N]}: so many updates of the network at most, in place of the usual number.
+    teacher: settings (long, quiet, share) of hold-back, one for each equal part of the batch's lists (or {"hold-back":
+    settings}); {"rollout": [K]}: look-ahead over K futures, which are drawn from the batch's own lists; {"lessons":
+    files} of `escala.agents.imitation.demonstrations.record` (not on images); {"pile": numbers} of the rule hold-pile;
+    or {"plan": wanted starts} where the batch has a single list. Beside these, {"updates": [N]}: so many updates of the
+    network at most, in place of the usual number.
     """
     if not isinstance(batch, SlotsBatch):
         raise EscalaError("teacher: only escala/Slots-v0 can be taught")
@@ -76,7 +82,9 @@ def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[in
     manner = manner._replace(**{**(ON_IMAGES if batch.image else {}), **({} if most is None else {"updates": most})})
     if kind == "lessons":
         if batch.image:
-            raise EscalaError("teacher: lessons in files hold the compact observation: give a rule to imitate on images")
+            raise EscalaError(
+                "teacher: lessons in files hold the compact observation: give a rule to imitate on images"
+            )
         shape = {name: getattr(batch.options, name) for name in demonstrations.SHAPE}
         whole = demonstrations.read(teacher["lessons"], shape, model.gamma)  # type: ignore[call-overload]
     else:
@@ -84,7 +92,11 @@ def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[in
     scale = 1.0
     if normaliser is not None:
         rms = normaliser.ret_rms
-        rms.mean, rms.var, rms.count = float(whole.running.mean()), float(whole.running.var()), float(len(whole.running))
+        rms.mean, rms.var, rms.count = (
+            float(whole.running.mean()),
+            float(whole.running.var()),
+            float(len(whole.running)),
+        )
         scale = float(np.sqrt(rms.var + normaliser.epsilon))
     _fit(model.policy, whole, scale, manner, rng)
 
@@ -94,19 +106,33 @@ def _without_updates(teacher: Any) -> tuple[Any, int | None]:
     if not isinstance(teacher, Mapping) or "updates" not in teacher:
         return teacher, None
     most = teacher["updates"]
-    if not isinstance(most, Sequence) or len(most) != 1 or not isinstance(most[0], int) or isinstance(most[0], bool) or most[0] < 1:
+    if (
+        not isinstance(most, Sequence)
+        or len(most) != 1
+        or not isinstance(most[0], int)
+        or isinstance(most[0], bool)
+        or most[0] < 1
+    ):
         raise EscalaError(f"teacher: updates={most!r}: give one whole number >= 1 in a list")
     return {name: value for name, value in teacher.items() if name != "updates"}, most[0]
 
 
-def _played(batch: SlotsBatch, teachers: Sequence[Teacher], gamma: float, manner: Manner, rng: np.random.Generator) -> Lessons:
+def _played(
+    batch: SlotsBatch, teachers: Sequence[Teacher], gamma: float, manner: Manner, rng: np.random.Generator
+) -> Lessons:
     """Every teacher plays its part of the lists."""
     n, parts = len(batch.lists), len(teachers)
     options = {name: getattr(batch.options, name) for name in (*demonstrations.SHAPE, "limit", "observation", "dtype")}
     strays = {"stray": manner.stray, "nap": manner.nap, "straight": manner.straight}
     taught = [
         play_lessons(
-            batch.lists.part(range(n * k // parts, n * (k + 1) // parts)), one, options, gamma, max(16, RUNS // parts), rng, **strays
+            batch.lists.part(range(n * k // parts, n * (k + 1) // parts)),
+            one,
+            options,
+            gamma,
+            max(16, RUNS // parts),
+            rng,
+            **strays,
         )
         for k, one in enumerate(teachers)
     ]
@@ -142,15 +168,17 @@ def check(teacher: Any) -> None:
     }
     if not several or kind not in fine or not fine[kind]():
         raise EscalaError(
-            f"teacher={teacher!r}: give settings (long, quiet, share) of hold-back in a list, {{'rollout': [futures]}}, "
-            "{'lessons': [files]}, {'pile': [the numbers of hold-pile]}, or {'plan': [a wanted start for each job]} for a single list"
+            f"teacher={teacher!r}: give settings (long, quiet, share) of hold-back in a list, {{'rollout': "
+            f"[futures]}}, {{'lessons': [files]}}, {{'pile': [the numbers of hold-pile]}}, or {{'plan': [a wanted "
+            f"start for each job]}} for a single list"
         )
     for hold in given if kind == "hold-back" else ():
         check_hold(hold)
 
 
 def _latent(policy: Any, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """What a policy's heads for actions and for values take. Images go through the network's filters, in parts (see `convolutions`)."""
+    """What a policy's heads for actions and for values take. Images go through the network's filters, in parts (see
+    `convolutions`)."""
     if seen.ndim == 2:
         actor, critic = policy.mlp_extractor(seen)
         return actor, critic
@@ -177,7 +205,9 @@ def _fit(policy: Any, whole: Lessons, scale: float, manner: Manner, rng: np.rand
         rows = torch.as_tensor(rng.integers(0, len(seen), manner.batch))
         latent, judged = _latent(policy, seen[rows])
         chance = functional.log_softmax(policy.action_net(latent).masked_fill(barred[rows], -1e8), dim=1)
-        loss = -(wanted[rows] * chance).sum(dim=1).mean() + 0.5 * functional.mse_loss(policy.value_net(judged).squeeze(1), value[rows])
+        loss = -(wanted[rows] * chance).sum(dim=1).mean() + 0.5 * functional.mse_loss(
+            policy.value_net(judged).squeeze(1), value[rows]
+        )
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(weights, 2.0)

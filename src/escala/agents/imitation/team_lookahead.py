@@ -1,4 +1,5 @@
-"""Look-ahead as a teacher of teams: what each choice would come to cost, over sampled futures, see `escala.envs.slots.team.lookahead`."""
+"""Look-ahead as a teacher of teams: what each choice would come to cost, over sampled futures, see
+`escala.envs.slots.team.lookahead`."""
 
 from __future__ import annotations
 
@@ -31,9 +32,9 @@ def bases_of(agents: int, machines: int) -> lookahead.Bases:
 
 
 class LookAhead:
-    """Costs of choices in the games of a batch. futures: drawn anew at each decision, from the batch's own lists; loads: these hold so
-    many loads, one behind the other in equal parts, and a game's futures are of its own load. ahead: jobs behind the slots and to come
-    that a future holds at most, by default `AHEAD` for each machine."""
+    """Costs of choices in the games of a batch. futures: drawn anew at each decision, from the batch's own lists;
+    loads: these hold so many loads, one behind the other in equal parts, and a game's futures are of its own load.
+    ahead: jobs behind the slots and to come that a future holds at most, by default `AHEAD` for each machine."""
 
     def __init__(self, batch: MultiBatch, futures: int, seed: int, loads: int = 1, ahead: int | None = None) -> None:
         if futures < 1:
@@ -56,12 +57,14 @@ class LookAhead:
         return self._edges[part], self._edges[part + 1]
 
     def costs(self, mask: NDArray[np.bool_], going: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Mean cost of each action [N, actions], in slowdowns summed over jobs; infinite where it makes no sense. In games that are over
-        (not `going`) and where only the no-op is open: 0 for it."""
+        """Mean cost of each action [N, actions], in slowdowns summed over jobs; infinite where it makes no sense. In
+        games that are over (not `going`) and where only the no-op is open: 0 for it."""
         batch, out = self.batch, self._costs
         asked = mask[:, :-1].any(axis=1) & going
         out[:, :-1], out[:, -1] = np.inf, 0.0
-        lookahead.look_ahead(batch.worlds.table, batch.games.table, self._futures.table, asked, *self.sources(), self._rng, out)
+        lookahead.look_ahead(
+            batch.worlds.table, batch.games.table, self._futures.table, asked, *self.sources(), self._rng, out
+        )
         return out
 
     def choose(self, mask: NDArray[np.bool_], going: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -1,7 +1,8 @@
 """A warm start for teams: imitate a rule of `escala.envs.slots.heuristics`, or look-ahead, then learn by reward.
 
-Look-ahead (`escala.agents.imitation.team_lookahead`) tells what each choice would come to cost, from few futures: its choices are noisy,
-but its costs are right in the mean. The network therefore learns from the costs: it makes the expected regret of its own choices small.
+Look-ahead (`escala.agents.imitation.team_lookahead`) tells what each choice would come to cost, from few futures: its
+choices are noisy, but its costs are right in the mean. The network therefore learns from the costs: it makes the
+expected regret of its own choices small.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ MOST = 400_000  # states
 
 
 class Manner(NamedTuple):
-    """How to teach. games: simulations that the teacher plays, at most; updates: of a network; regret: weight of the expected regret, in
-    units of its mean over all choices (0: only the teacher's choices count)."""
+    """How to teach. games: simulations that the teacher plays, at most; updates: of a network; regret: weight of the
+    expected regret, in units of its mean over all choices (0: only the teacher's choices count)."""
 
     games: int
     updates: int
@@ -41,8 +42,9 @@ OF_LOOK_AHEAD = Manner(280, 2000, 30.0)
 
 
 class Lessons(NamedTuple):
-    """States [n, numbers], masks [n, actions], the teacher's choices [n], the team's discounted rewards that followed each and those before
-    it [n], and what each action costs more than the best one [n, actions] (0 where it makes no sense; no rows: not told)."""
+    """States [n, numbers], masks [n, actions], the teacher's choices [n], the team's discounted rewards that followed
+    each and those before it [n], and what each action costs more than the best one [n, actions] (0 where it makes no
+    sense; no rows: not told)."""
 
     seen: NDArray[Any]
     mask: NDArray[np.bool_]
@@ -63,7 +65,9 @@ def check(teacher: Any) -> None:
     raise EscalaError(f'teacher={teacher!r}: use None, {{"{ROLLOUT}": futures}}, or a rule: {", ".join(RULES)}')
 
 
-def lessons(batch: MultiBatch, teacher: str | LookAhead, gamma: float, weight: NDArray[np.float64], rng: np.random.Generator) -> Lessons:
+def lessons(
+    batch: MultiBatch, teacher: str | LookAhead, gamma: float, weight: NDArray[np.float64], rng: np.random.Generator
+) -> Lessons:
     """What a rule or look-ahead does. weight [lists]: of each list's rewards and regrets."""
     n = batch.num_envs
     turn, rows = batch.new_turn(), np.arange(n)
@@ -100,7 +104,9 @@ def lessons(batch: MultiBatch, teacher: str | LookAhead, gamma: float, weight: N
         running[t] += passed[t - 1] * running[t - 1]
     kept = np.array(alive)
     told = np.array(regrets)[kept] if regrets else np.zeros((0, masks[0].shape[1]), np.float32)
-    return Lessons(np.array(seen)[kept], np.array(masks)[kept], np.array(choices)[kept], value[kept], running[kept], told)
+    return Lessons(
+        np.array(seen)[kept], np.array(masks)[kept], np.array(choices)[kept], value[kept], running[kept], told
+    )
 
 
 def teach(
@@ -113,7 +119,8 @@ def teach(
     seed: int,
     loads: int = 1,
 ) -> None:
-    """Bring learners that have not begun to a teacher. Each imitates it from all agents' turns. loads: see `LookAhead`."""
+    """Bring learners that have not begun to a teacher. Each imitates it from all agents' turns. loads: see
+    `LookAhead`."""
     rng = np.random.default_rng([seed, 0x7EAC])
     manner = OF_RULE if isinstance(teacher, str) else OF_LOOK_AHEAD
     batch = MultiBatch(min(len(lists), manner.games), lists, **options)
@@ -121,7 +128,11 @@ def teach(
     whole = lessons(batch, guide, models[0].gamma, weight, rng)
     for k, (model, normaliser) in enumerate(zip(models, normalisers, strict=True)):
         rms = normaliser.ret_rms
-        rms.mean, rms.var, rms.count = float(whole.running.mean()), float(whole.running.var()), float(len(whole.running))
+        rms.mean, rms.var, rms.count = (
+            float(whole.running.mean()),
+            float(whole.running.var()),
+            float(len(whole.running)),
+        )
         if k > 0 and manner.regret > 0:  # the same lessons for all: one learns, the others take it over
             model.policy.load_state_dict(models[0].policy.state_dict())
         else:

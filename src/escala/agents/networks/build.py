@@ -34,10 +34,29 @@ ALGORITHMS: dict[str, tuple[Any, Any]] = {
 """Name -> (learner, policy network)."""
 RLLIB = ("rllib-ppo",)
 """Algorithms of `escala.agents.rllib`."""
-OURS = ("policy", "env", "policy_kwargs", "rollout_buffer_class", "rollout_buffer_kwargs", "seed", "device", "verbose", "_init_setup_model")
+OURS = (
+    "policy",
+    "env",
+    "policy_kwargs",
+    "rollout_buffer_class",
+    "rollout_buffer_kwargs",
+    "seed",
+    "device",
+    "verbose",
+    "_init_setup_model",
+)
 """Arguments of learners that Escala sets."""
 LEAST = {"n_steps": 1, "batch_size": 2, "n_epochs": 1, "num_env_runners": 0}
-NUMBERS = ("learning_rate", "clip_range", "clip_range_vf", "ent_coef", "vf_coef", "max_grad_norm", "target_kl", "rms_prop_eps")
+NUMBERS = (
+    "learning_rate",
+    "clip_range",
+    "clip_range_vf",
+    "ent_coef",
+    "vf_coef",
+    "max_grad_norm",
+    "target_kl",
+    "rms_prop_eps",
+)
 
 
 def pin_threads() -> None:
@@ -52,14 +71,16 @@ def check_algorithm(name: str) -> None:
 
 
 def check_request(steps: Any, seed: Any, num_envs: Any, learn: Mapping[str, Any] | None) -> None:
-    """EscalaError where numbers of a training, or names or numbers among the learner's settings, are none. Settings of another algorithm
-    than the one chosen are left out later, not refused: presets have them all."""
+    """EscalaError where numbers of a training, or names or numbers among the learner's settings, are none. Settings of
+    another algorithm than the one chosen are left out later, not refused: presets have them all."""
     whole_number("steps", steps, 0)
     whole_number("seed", seed, 0)
     if num_envs is not None:
         whole_number("num_envs", num_envs, 1)
     if learn is not None and not isinstance(learn, Mapping):
-        raise EscalaError(f"learn={learn!r}: give the learner's settings by name, for instance {{'learning_rate': 1e-3}}")
+        raise EscalaError(
+            f"learn={learn!r}: give the learner's settings by name, for instance {{'learning_rate': 1e-3}}"
+        )
     known: dict[str, None] = {
         name: None for learner, _ in ALGORITHMS.values() for name in signature(learner).parameters if name not in OURS
     } | {"num_env_runners": None}
@@ -70,7 +91,11 @@ def check_request(steps: Any, seed: Any, num_envs: Any, learn: Mapping[str, Any]
             whole_number(f"learn: {name}", value, LEAST[name])
         if name in ("gamma", "gae_lambda") and not (number(value) and 0.0 <= value <= 1.0):
             raise EscalaError(f"learn: {name}={value!r}: give a number from 0 to 1")
-        if name in NUMBERS and not (number(value) and value >= 0.0) and not (value is None and name in ("target_kl", "clip_range_vf")):
+        if (
+            name in NUMBERS
+            and not (number(value) and value >= 0.0)
+            and not (value is None and name in ("target_kl", "clip_range_vf"))
+        ):
             raise EscalaError(f"learn: {name}={value!r}: give a number of at least 0")
 
 
@@ -82,7 +107,8 @@ def taken_by(learner: Any, learn: Mapping[str, Any]) -> dict[str, Any]:
 
 def policy_class(algorithm: str, extractor: str | None, ordered: bool = False) -> Any:
     """stable-baselines3's policy network, or the one that scores slots, or the one of ordered choices."""
-    usual = ALGORITHMS.get(algorithm, ALGORITHMS["maskable-ppo"])[1]  # searched agents have a network like that of learners
+    # searched agents have a network like that of learners
+    usual = ALGORITHMS.get(algorithm, ALGORITHMS["maskable-ppo"])[1]
     masked = usual is MaskableActorCriticPolicy
     if extractor == QUEUE_SCORER:
         return QueuePolicy
@@ -114,7 +140,9 @@ def build_policy(manifest: Mapping[str, Any], observation_space: Any, action_spa
     scored, chosen = manifest["extractor"] == SLOT_SCORER, manifest["env_options"]
     features = options_of(shaping(chosen)).slot_numbers(observation_space.shape) if scored else 0
     relu = bool(manifest.get("relu", False))
-    arguments = policy_arguments(tuple(manifest["network"]), manifest["extractor"], manifest["separate"], features, relu)
+    arguments = policy_arguments(
+        tuple(manifest["network"]), manifest["extractor"], manifest["separate"], features, relu
+    )
     kind = policy_class(manifest["algorithm"], manifest["extractor"], manifest.get("ordered") is not None)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)  # a part that no search sets keeps its first weights
@@ -135,19 +163,22 @@ def falling(first: float) -> Callable[[float], float]:
 
 
 def silence(model: Any) -> None:
-    """No log of stable-baselines3: its default one leaves an empty folder in the temporary folder for every training."""
+    """No log of stable-baselines3: its default one leaves an empty folder in the temporary folder for every
+    training."""
     model.set_logger(Logger(None, []))
 
 
 def build_learner(algorithm: str, preset: Preset, learn: Mapping[str, Any], env: Any, seed: int, steps: int) -> Any:
-    """stable-baselines3's learner. steps: decisions to learn from; what is a single rollout is learnt at the full rate, as one that falls
-    is 0 at the last."""
+    """stable-baselines3's learner. steps: decisions to learn from; what is a single rollout is learnt at the full rate,
+    as one that falls is 0 at the last."""
     learner = ALGORITHMS[algorithm][0]
     policy = policy_class(algorithm, preset.extractor, preset.ordered is not None)
     scored = preset.extractor == SLOT_SCORER
     features = env.get_attr("batch")[0].options.slot_numbers(env.observation_space.shape) if scored else 0
     arguments = taken_by(learner, learn)
-    if preset.decay and steps > env.num_envs * arguments.get("n_steps", signature(learner).parameters["n_steps"].default):
+    if preset.decay and steps > env.num_envs * arguments.get(
+        "n_steps", signature(learner).parameters["n_steps"].default
+    ):
         arguments["learning_rate"] = falling(float(arguments["learning_rate"]))
     shape = policy_arguments(preset.network, preset.extractor, preset.separate, features, preset.relu)
     model = learner(policy, env, policy_kwargs=shape, seed=seed, device="cpu", verbose=0, **arguments)

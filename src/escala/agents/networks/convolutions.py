@@ -1,9 +1,10 @@
-"""Networks of R2's table 3 for the image of `escala/Slots-v0`, as feature extractors: one layer of 3 x 3 filters, ReLU, with or without
-max-pooling (2 x 2), flattened. Actor and critic have one each; what is flattened goes straight into the action and value layers. The text
-gives the number of filters alone: stride 1 and a border of zeros are our reading. Its "FC layer" is a hidden layer on the flat image.
+"""Networks of R2's table 3 for the image of `escala/Slots-v0`, as feature extractors: one layer of 3 x 3 filters, ReLU,
+with or without max-pooling (2 x 2), flattened. Actor and critic have one each; what is flattened goes straight into the
+action and value layers. The text gives the number of filters alone: stride 1 and a border of zeros are our reading. Its
+"FC layer" is a hidden layer on the flat image.
 
-Filters turn an image of 10 kB into 160 kB or more, so that a whole batch of them leaves the processor's caches and is new memory each time.
-Images are therefore taken in parts of PART: several times as fast.
+Filters turn an image of 10 kB into 160 kB or more, so that a whole batch of them leaves the processor's caches and is
+new memory each time. Images are therefore taken in parts of PART: several times as fast.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Convolution(BaseFeaturesExtractor):
         by = POOL if pooled else 1
         super().__init__(observation_space, filters * (rows // by) * (columns // by))
         last: list[nn.Module] = [nn.MaxPool2d(POOL)] if pooled else []
-        self.format = torch.channels_last if pooled else torch.contiguous_format  # pooling is many times as fast with filters innermost
+        # pooling is many times as fast with filters innermost
+        self.format = torch.channels_last if pooled else torch.contiguous_format
         self.layers = nn.Sequential(nn.Conv2d(1, filters, 3, padding=1), *last, nn.ReLU(), nn.Flatten())
         self.layers.to(memory_format=self.format)  # type: ignore[call-overload]  # torch names it for tensors only
 
@@ -82,7 +84,8 @@ class _InParts:
     """Judges actions part by part of a batch; comes before the policy class."""
 
     def evaluate_actions(self, obs: torch.Tensor, actions: torch.Tensor, action_masks: Any = None) -> Any:
-        """Values, log likelihoods and entropies [batch] of observations, actions and (masked policies) masks, as in the policy class."""
+        """Values, log likelihoods and entropies [batch] of observations, actions and (masked policies) masks, as in the
+        policy class."""
         given = (obs, actions) if action_masks is None else (obs, actions, action_masks)
         parts = zip(*(torch.as_tensor(one).split(PART) for one in given), strict=True)
         done = [super(_InParts, self).evaluate_actions(*part) for part in parts]

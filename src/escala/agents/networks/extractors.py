@@ -1,4 +1,5 @@
-"""Networks of R3 (and, from `networks.convolutions`, R2), as feature extractors of stable-baselines3. Flat observations need none."""
+"""Networks of R3 (and, from `networks.convolutions`, R2), as feature extractors of stable-baselines3. Flat observations
+need none."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from escala.envs.rjms.hold_features import FEATURES, HOLD_FEATURES, check_shape,
 
 QUEUED, RUNNING = 3, 3  # columns of a Scheduling observation before the snapshots
 PART = 64
-"""Sequences that a recurrent network takes at once: more leave the processor's caches between its forward and backward steps (a whole batch
-of 1 440 through LSTM(128) takes 1.6 times as long)."""
+"""Sequences that a recurrent network takes at once: more leave the processor's caches between its forward and backward
+steps (a whole batch of 1 440 through LSTM(128) takes 1.6 times as long)."""
 
 
 def _last(network: nn.LSTM | nn.GRU, observations: torch.Tensor) -> torch.Tensor:

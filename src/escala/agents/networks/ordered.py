@@ -1,8 +1,10 @@
-"""Networks for the action `hold` of OffReservation: ordered choices, and encoders that treat waiting and running jobs as sets.
+"""Networks for the action `hold` of OffReservation: ordered choices, and encoders that treat waiting and running jobs
+as sets.
 
-The choices of `hold` are shares of the walltime in rising order. Plain softmax logits explore them as if they were names: a stray low
-share releases every job at once, so that a policy which errs once in ten minutes behaves like T(0) (holding pays only after dozens of
-equal choices). Here the logits are those of a rounded Gaussian, -(i - mu)^2 / (2 sigma^2): stray choices are neighbours.
+The choices of `hold` are shares of the walltime in rising order. Plain softmax logits explore them as if they were
+names: a stray low share releases every job at once, so that a policy which errs once in ten minutes behaves like T(0)
+(holding pays only after dozens of equal choices). Here the logits are those of a rounded Gaussian, -(i - mu)^2 / (2
+sigma^2): stray choices are neighbours.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from escala.errors import EscalaError
 
 
 class QueueAndRunning(BaseFeaturesExtractor):
-    """Reads the compact observation: the platform now and 5, 10 and 19 snapshots ago, the waiting jobs and the running jobs as two sets.
+    """Reads the compact observation: the platform now and 5, 10 and 19 snapshots ago, the waiting jobs and the running
+    jobs as two sets.
 
     Each set is encoded job by job by one layer, then summed and maximised; empty places count for nothing.
     """
@@ -35,7 +38,8 @@ class QueueAndRunning(BaseFeaturesExtractor):
         self.summary_at = self.running_at + RUNNING_SHOWN * RUNNING
         if tuple(observation_space.shape) != (self.summary_at + SUMMARY,):
             raise EscalaError(
-                "extractor queue-and-running reads observation='compact' with history=20 and jobs=10: give these, or another preset"
+                "extractor queue-and-running reads observation='compact' with history=20 and jobs=10: give these, or "
+                "another preset"
             )
         self.of_waiting, self.of_running = nn.Linear(JOB, hidden), nn.Linear(RUNNING, hidden)
         seen = SNAPSHOT + TRENDS * len(LAGS) + SUMMARY + JOB + 4 * hidden

@@ -1,12 +1,14 @@
-"""A network for agents with machines of their own: one small network, the same for every job and machine, gives each pair a preference.
+"""A network for agents with machines of their own: one small network, the same for every job and machine, gives each
+pair a preference.
 
-With s_k the features of slot k, p_n the chart of own machine n, f_kn whether the job fits there, and g the rest of the compact observation
-(other machines, backlog, arrivals, which agent):
+With s_k the features of slot k, p_n the chart of own machine n, f_kn whether the job fits there, and g the rest of the
+compact observation (other machines, backlog, arrivals, which agent):
 
     e = mean over k of relu(E s_k);  c = relu(C [p_1 .. p_N, g, e])
     h = relu(A s_k + B p_n + F f_kn + D c);  preference of (k, n) = u . relu(H h);  of the no-op = v . relu(V c)
 
-The value has E and C of its own. Jobs may change slots, and machines their numbers within an agent, with no other effect.
+The value has E and C of its own. Jobs may change slots, and machines their numbers within an agent, with no other
+effect.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ class PairScorer(nn.Module):
         self.of_context = nn.Linear(hidden, embedded, bias=False)
         self.deeper = nn.Linear(embedded, embedded)
         self.preference = nn.Linear(embedded, 1)
-        self.void = nn.Sequential(nn.Linear(hidden, embedded), nn.ReLU(), nn.Linear(embedded, 1))  # the no-op; named so in kept weights
+        # the no-op; named so in kept weights
+        self.void = nn.Sequential(nn.Linear(hidden, embedded), nn.ReLU(), nn.Linear(embedded, 1))
         self.seen = Context(shape, embedded, hidden)
         self.judged = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU())
 
@@ -69,7 +72,9 @@ class PairScorer(nn.Module):
         charts = rest[:, : shape.machines * shape.chart].reshape(-1, shape.machines, 1, shape.chart)
         fit = jobs[:, :, shape.job :].transpose(1, 2).unsqueeze(3)  # [batch, machines, slots, 1]
         of_job = self.of_job(jobs[:, :, : shape.job]).unsqueeze(1)
-        hidden = torch.relu(of_job + self.of_machine(charts) + self.of_fit(fit) + self.of_context(context)[:, None, None, :])
+        hidden = torch.relu(
+            of_job + self.of_machine(charts) + self.of_fit(fit) + self.of_context(context)[:, None, None, :]
+        )
         pairs = self.preference(torch.relu(self.deeper(hidden))).flatten(1)
         return torch.cat([pairs, self.void(context)], dim=1)
 

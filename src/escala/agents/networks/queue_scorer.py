@@ -30,8 +30,11 @@ class QueueScorer(nn.Module):
         return self.forward_actor(numbers), self.forward_critic(numbers)
 
     def forward_actor(self, numbers: torch.Tensor) -> torch.Tensor:
-        """Preferences: the no-op, then the places: released jobs by their order, above the no-op, and this above the held."""
-        observations = np.ascontiguousarray(numbers.detach().cpu().numpy(), np.float32).reshape(-1, self.places, WIDTH + 1)
+        """Preferences: the no-op, then the places: released jobs by their order, above the no-op, and this above the
+        held."""
+        observations = np.ascontiguousarray(numbers.detach().cpu().numpy(), np.float32).reshape(
+            -1, self.places, WIDTH + 1
+        )
         row, place = np.nonzero(observations[:, :, 0] > 0.0)
         features = torch.as_tensor(job_features(observations, row, place), dtype=numbers.dtype, device=numbers.device)
         order, release = self.score(features).unbind(dim=1)

@@ -1,8 +1,10 @@
-"""The two layers that look at every slot of a compact observation, compiled: their hidden numbers (jobs x units) stay in the processor's
-nearest cache, where torch writes a table of them for every step of the formula and reads it again (what that gains: docs/design.md).
+"""The two layers that look at every slot of a compact observation, compiled: their hidden numbers (jobs x units) stay
+in the processor's nearest cache, where torch writes a table of them for every step of the formula and reads it again
+(what that gains: docs/design.md).
 
-Shapes: numbers [batch, slots x features, and more behind them]; weights as torch keeps them, [units, features]. An empty slot's features
-are all 0 (the first of them tells: a job's is above 0), so that all empty slots of a row are worked through as one.
+Shapes: numbers [batch, slots x features, and more behind them]; weights as torch keeps them, [units, features]. An
+empty slot's features are all 0 (the first of them tells: a job's is above 0), so that all empty slots of a row are
+worked through as one.
 """
 
 from __future__ import annotations
@@ -49,8 +51,11 @@ def _add_mean(numbers: Any, slots: int, weight: Any, bias: Any, room: Any, out: 
 
 
 @summed
-def _mean_back(numbers: Any, slots: int, weight: Any, bias: Any, room: Any, grad: Any, of_weight: Any, of_bias: Any) -> None:
-    """Add to of_weight [features, units] and of_bias what `grad` [batch, units], the gradient along the mean, makes of them."""
+def _mean_back(
+    numbers: Any, slots: int, weight: Any, bias: Any, room: Any, grad: Any, of_weight: Any, of_bias: Any
+) -> None:
+    """Add to of_weight [features, units] and of_bias what `grad` [batch, units], the gradient along the mean, makes of
+    them."""
     features, units = weight.shape
     zero, share = weight.dtype.type(0), weight.dtype.type(1) / weight.dtype.type(slots)
     for b in range(numbers.shape[0]):
@@ -82,7 +87,8 @@ def _prefer(numbers: Any, weight: Any, bias: Any, context: Any, score: Any, room
         of_empty = zero
         for j in range(units):
             room[0, j] = bias[j] + context[b, j]
-        for j in range(units):  # a loop of its own: beside a write, the order of a sum depends on where its arrays lie in memory
+        # a loop of its own: beside a write, the order of a sum depends on where its arrays lie in memory
+        for j in range(units):
             of_empty += score[j] * max(room[0, j], zero)
         for k in range(out.shape[1]):
             at = k * features
@@ -96,9 +102,11 @@ def _prefer(numbers: Any, weight: Any, bias: Any, context: Any, score: Any, room
 
 
 @summed
-def _prefer_back(numbers: Any, weight: Any, bias: Any, context: Any, score: Any, room: Any, grad: Any, out: Any) -> None:
-    """Add to out, (of_weight [features, units], of_context [batch, units], of_score [units]), what `grad` [batch, slots], the gradient
-    along the preferences, makes of them."""
+def _prefer_back(
+    numbers: Any, weight: Any, bias: Any, context: Any, score: Any, room: Any, grad: Any, out: Any
+) -> None:
+    """Add to out, (of_weight [features, units], of_context [batch, units], of_score [units]), what `grad` [batch,
+    slots], the gradient along the preferences, makes of them."""
     of_weight, of_context, of_score = out
     features, units = weight.shape
     zero = weight.dtype.type(0)
@@ -159,7 +167,13 @@ class _Mean(torch.autograd.Function):
 class _Preferences(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, numbers: torch.Tensor, slots: int, weight: torch.Tensor, bias: torch.Tensor, context: torch.Tensor, score: torch.Tensor
+        ctx: Any,
+        numbers: torch.Tensor,
+        slots: int,
+        weight: torch.Tensor,
+        bias: torch.Tensor,
+        context: torch.Tensor,
+        score: torch.Tensor,
     ) -> torch.Tensor:
         ctx.save_for_backward(numbers, weight, bias, context, score)
         out, room = bias.new_empty(len(numbers), slots), bias.new_empty(2, len(bias))
@@ -170,7 +184,11 @@ class _Preferences(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         numbers, weight, bias, context, score = ctx.saved_tensors
-        of_weight, of_context, of_score = bias.new_zeros(weight.shape[::-1]), bias.new_zeros(context.shape), bias.new_zeros(score.shape)
+        of_weight, of_context, of_score = (
+            bias.new_zeros(weight.shape[::-1]),
+            bias.new_zeros(context.shape),
+            bias.new_zeros(score.shape),
+        )
         given = _arrays(bias, context, score, bias.new_empty(2, len(bias)), grad)
         out = of_weight.numpy(), of_context.numpy(), of_score.numpy()
         _prefer_back(numbers.numpy(), _transposed(weight), *given, out)  # type: ignore[call-arg]
@@ -185,16 +203,22 @@ def _given(numbers: torch.Tensor, slots: int, weight: torch.Tensor) -> torch.Ten
 
 
 def mean_embedding(numbers: torch.Tensor, slots: int, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """[batch, numbers] -> [batch, units]: the mean over all slots of relu(weight s + bias). No gradient along `numbers`."""
+    """[batch, numbers] -> [batch, units]: the mean over all slots of relu(weight s + bias). No gradient along
+    `numbers`."""
     out: torch.Tensor = _Mean.apply(_given(numbers, slots, weight), slots, weight, bias)
     return out
 
 
 def preferences(
-    numbers: torch.Tensor, slots: int, weight: torch.Tensor, bias: torch.Tensor, context: torch.Tensor, score: torch.Tensor
+    numbers: torch.Tensor,
+    slots: int,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    context: torch.Tensor,
+    score: torch.Tensor,
 ) -> torch.Tensor:
-    """[batch, numbers] -> [batch, slots]: score . relu(weight s + bias + context), of context [batch, units] and score [units]. No
-    gradient along `numbers`."""
+    """[batch, numbers] -> [batch, slots]: score . relu(weight s + bias + context), of context [batch, units] and score
+    [units]. No gradient along `numbers`."""
     given = _given(numbers, slots, weight), slots, weight, bias, context, score
     out: torch.Tensor = _Preferences.apply(*given)
     return out

@@ -1,15 +1,18 @@
-"""Networks that score slots: one small network, the same for every slot, gives each visible job a preference, and another the no-op.
+"""Networks that score slots: one small network, the same for every slot, gives each visible job a preference, and
+another the no-op.
 
 With s_k the features of slot k and g the rest of the compact observation (free rows, backlog, arrivals):
 
-    e = mean over k of relu(E s_k);  c = relu(C [g, e]);  preference of slot k = u . relu(A s_k + B c);  of the no-op = v . relu(D c)
+    e = mean over k of relu(E s_k);  c = relu(C [g, e]);  preference of slot k = u . relu(A s_k + B c);  of the no-op =
+    v . relu(D c)
 
-The value has E, C and a hidden layer of its own. Jobs may change slots without any effect, and what is learnt about one slot holds for
-all. From nothing it learns more than one hidden layer of R1's 20 units, or of 64, from as many decisions and in as much processor time: a
-measurement beside the study, told in docs/studies/grid2019.
+The value has E, C and a hidden layer of its own. Jobs may change slots without any effect, and what is learnt about one
+slot holds for all. From nothing it learns more than one hidden layer of R1's 20 units, or of 64, from as many decisions
+and in as much processor time: a measurement beside the study, told in docs/studies/grid2019.
 
-An empty slot's features are all 0, so that it adds relu(bias of E) to the mean, and its preference is u . relu(bias of A + B c): all of
-them are worked through as one (`escala.agents.networks.slot_layers`), as most of a long window is empty most of the time.
+An empty slot's features are all 0, so that it adds relu(bias of E) to the mean, and its preference is u . relu(bias of
+A + B c): all of them are worked through as one (`escala.agents.networks.slot_layers`), as most of a long window is
+empty most of the time.
 """
 
 from __future__ import annotations
@@ -38,8 +41,8 @@ class Context(nn.Module):
 
 
 class SlotScorer(nn.Module):
-    """Takes the place of stable-baselines3's two towers: preferences for the policy, a hidden layer for the value. features:
-    numbers of a slot."""
+    """Takes the place of stable-baselines3's two towers: preferences for the policy, a hidden layer for the value.
+    features: numbers of a slot."""
 
     def __init__(self, numbers: int, slots: int, features: int, embedded: int = 16, hidden: int = 32) -> None:
         super().__init__()
@@ -50,7 +53,8 @@ class SlotScorer(nn.Module):
         self.of_job = nn.Linear(self.features, embedded)
         self.of_context = nn.Linear(hidden, embedded, bias=False)
         self.preference = nn.Linear(embedded, 1)
-        self.void = nn.Sequential(nn.Linear(hidden, embedded), nn.ReLU(), nn.Linear(embedded, 1))  # the no-op; named so in kept weights
+        # the no-op; named so in kept weights
+        self.void = nn.Sequential(nn.Linear(hidden, embedded), nn.ReLU(), nn.Linear(embedded, 1))
         self.seen = Context(self.features, rest, embedded, hidden)
         self.judged = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU())
 
@@ -77,7 +81,10 @@ class SlotScorer(nn.Module):
     def _preferences(self, numbers: torch.Tensor, mean: torch.Tensor) -> torch.Tensor:
         context = self.context(mean, self._rest(numbers))
         job, score = self.of_job, self.preference
-        of_slots = preferences(numbers, self.slots, job.weight, job.bias, self.of_context(context), score.weight[0]) + score.bias
+        of_slots = (
+            preferences(numbers, self.slots, job.weight, job.bias, self.of_context(context), score.weight[0])
+            + score.bias
+        )
         return torch.cat([self.void(context), of_slots], dim=1)
 
     def _judge(self, numbers: torch.Tensor, mean: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,8 @@
-"""An RLModule with masks: the same network that Escala's own training has, so that what RLlib learns is an agent of Escala.
+"""An RLModule with masks: the same network that Escala's own training has, so that what RLlib learns is an agent of
+Escala.
 
-Observations are {"observations": [batch, ...], "action_mask": bool [batch, actions]}. Logits of actions that the mask forbids are -1e8, as
-in sb3-contrib, so that they are never drawn and carry no gradient.
+Observations are {"observations": [batch, ...], "action_mask": bool [batch, actions]}. Logits of actions that the mask
+forbids are -1e8, as in sb3-contrib, so that they are never drawn and carry no gradient.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def of_each(space: spaces.Space[Any], agents: Sequence[str]) -> spaces.Space[Any
 
 
 class MaskedModule(TorchRLModule, ValueFunctionAPI):
-    """model_config: `network`, called with the spaces of observations and actions for the network (a policy of sb3-contrib)."""
+    """model_config: `network`, called with the spaces of observations and actions for the network (a policy of
+    sb3-contrib)."""
 
     def setup(self) -> None:
         """Build the network."""

@@ -1,10 +1,10 @@
-"""An EnvRunner of RLlib that steps a native batch: one compiled call a step for all its environments, and one piece of an episode for each
-row and rollout in place of an object for each step.
+"""An EnvRunner of RLlib that steps a native batch: one compiled call a step for all its environments, and one piece of
+an episode for each row and rollout in place of an object for each step.
 
-`env_config` of RLlib's configuration: `faces`, called with a number of environments and a seed for them as one `VecEnv` whose `venv` has
-`action_masks`, one by the name of each module, and `normalise` (rewards that are learnt from are divided by a running deviation of returns,
-as in Escala's own training). With several modules, each decides in environments of its own, and its pieces name it as agent and module.
-The metrics are of the rewards as they are.
+`env_config` of RLlib's configuration: `faces`, called with a number of environments and a seed for them as one `VecEnv`
+whose `venv` has `action_masks`, one by the name of each module, and `normalise` (rewards that are learnt from are
+divided by a running deviation of returns, as in Escala's own training). With several modules, each decides in
+environments of its own, and its pieces name it as agent and module. The metrics are of the rewards as they are.
 """
 
 from __future__ import annotations
@@ -60,7 +60,11 @@ class NativeEnvRunner(SingleAgentEnvRunner):
         self.parts = []
         for name, make in given["faces"].items():
             face = make(self.num_envs // len(given["faces"]), self._seed or 0)
-            stepped = VecNormalize(face, norm_obs=False, norm_reward=True, gamma=self.config.gamma) if given["normalise"] else face
+            stepped = (
+                VecNormalize(face, norm_obs=False, norm_reward=True, gamma=self.config.gamma)
+                if given["normalise"]
+                else face
+            )
             if isinstance(face, NetworksView):
                 face.networks = lambda: [module.policy for module in self._modules()]
             self.parts.append(_Part(face, stepped, name if several else None))
@@ -78,11 +82,11 @@ class NativeEnvRunner(SingleAgentEnvRunner):
         return [self.module if part.name is None else self.module[part.name] for part in self.parts]
 
     def _sample(
-        self, *, num_timesteps: int | None = None, num_episodes: int | None = None, explore: bool, random_actions: bool = False,
-        force_reset: bool = False,
+        self, *, num_timesteps: int | None = None, num_episodes: int | None = None, explore: bool,
+        random_actions: bool = False, force_reset: bool = False,
     ) -> list[SingleAgentEpisode]:  # fmt: skip
-        """So many steps of every environment that there are at least `num_timesteps` of all; or, of each module, as long as `num_episodes`
-        take."""
+        """So many steps of every environment that there are at least `num_timesteps` of all; or, of each module, as
+        long as `num_episodes` take."""
         steps = None if num_timesteps is None else -(-num_timesteps // self.num_envs)
         pieces, done, ended = [], 0, len(self.ended)
         for part, module in zip(self.parts, self._modules(), strict=True):
@@ -101,7 +105,9 @@ class NativeEnvRunner(SingleAgentEnvRunner):
         """One step of every environment of a module."""
         face, mask = part.face, part.face.venv.action_masks().copy()
         logits = _logits(module, part.seen, mask)
-        actions = _drawn(torch.where(torch.as_tensor(mask), 0.0, -1e8) if random_actions else logits, explore or random_actions)
+        actions = _drawn(
+            torch.where(torch.as_tensor(mask), 0.0, -1e8) if random_actions else logits, explore or random_actions
+        )
         part.stepped.step_async(actions)
         after, rewards, done, infos = part.stepped.step_wait()
         rollout.add(part.seen, mask, actions, np.array(rewards), logits.numpy(), done, infos)
@@ -150,16 +156,22 @@ class _Rollout:
         """Decisions."""
         return self.rows * len(self.rewards)
 
-    def add(self, seen: Array, mask: Array, actions: Array, rewards: Array, logits: Array, done: Array, infos: Any) -> None:
+    def add(
+        self, seen: Array, mask: Array, actions: Array, rewards: Array, logits: Array, done: Array, infos: Any
+    ) -> None:
         """One step of every row."""
         for row in np.flatnonzero(done):
-            self.last[len(self.rewards), int(row)] = (infos[row]["terminal_observation"], bool(infos[row]["TimeLimit.truncated"]))
+            self.last[len(self.rewards), int(row)] = (
+                infos[row]["terminal_observation"],
+                bool(infos[row]["TimeLimit.truncated"]),
+            )
         kept = (self.seen, self.masks, self.actions, self.rewards, self.logits, self.done)
         for one, value in zip(kept, (seen, mask, actions, rewards, logits, done), strict=True):
             one.append(value)
 
     def pieces(self, after: Array, mask_after: Array, name: str | None) -> list[SingleAgentEpisode]:
-        """What each row played, cut where an episode ends. after, mask_after: what is shown now. name: of who decided."""
+        """What each row played, cut where an episode ends. after, mask_after: what is shown now. name: of who
+        decided."""
         seen, masks = np.stack([*self.seen, after], axis=1), np.stack([*self.masks, mask_after], axis=1)
         actions, rewards, logits = (np.stack(one, axis=1) for one in (self.actions, self.rewards, self.logits))
         log_probability = np.take_along_axis(_log_softmax(logits), actions[:, :, None], axis=2)[:, :, 0]

@@ -1,5 +1,5 @@
-"""Advantages where steps last, in RLlib's learner: the discount of a step is that of the units of time that passed in it, as in
-`escala.agents.training.team.buffer`. Were it one of choices, dithering would make costs smaller."""
+"""Advantages where steps last, in RLlib's learner: the discount of a step is that of the units of time that passed in
+it, as in `escala.agents.training.team.buffer`. Were it one of choices, dithering would make costs smaller."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ DISCOUNT = "discount"
 
 
 def advantages(rewards: Floats, values: Floats, discounts: Floats, ended: Floats, cut: Floats, weight: float) -> Floats:
-    """Generalised advantage estimates of a semi-Markov process: delta = r + d V' - V, weighted by (d weight). Pieces of episodes one after
-    the other, each with one step behind its last that tells the value there. ended: nothing follows; cut: what follows is another piece."""
+    """Generalised advantage estimates of a semi-Markov process: delta = r + d V' - V, weighted by (d weight). Pieces of
+    episodes one after the other, each with one step behind its last that tells the value there. ended: nothing follows;
+    cut: what follows is another piece."""
     goes_on = 1.0 - ended
     deltas = rewards + discounts * goes_on * np.append(values[1:], 0.0) - values
     kept = weight * discounts * goes_on * (1.0 - cut)

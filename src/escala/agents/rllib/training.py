@@ -1,7 +1,7 @@
 """RLlib's PPO on native batches with masks; what comes out is an agent of Escala.
 
-Its settings stand under the names of Escala's presets and mean the same; what RLlib does otherwise is its own: advantages are normalised
-over a whole rollout, not over each minibatch, and the value loss is not clipped.
+Its settings stand under the names of Escala's presets and mean the same; what RLlib does otherwise is its own:
+advantages are normalised over a whole rollout, not over each minibatch, and the value loss is not clipped.
 """
 
 from __future__ import annotations
@@ -38,16 +38,25 @@ from escala.envs.slots.team.batch import MultiBatch
 from escala.errors import EscalaError
 
 ENDLESS = 1e9
-USUAL = {"n_epochs": 10, "batch_size": 64, "gamma": 0.99, "gae_lambda": 0.95, "clip_range": 0.2, "ent_coef": 0.0, "vf_coef": 0.5}
+USUAL = {
+    "n_epochs": 10,
+    "batch_size": 64,
+    "gamma": 0.99,
+    "gae_lambda": 0.95,
+    "clip_range": 0.2,
+    "ent_coef": 0.0,
+    "vf_coef": 0.5,
+}
 MOST_NORM = 0.5
 """As Escala's own training begins, where a preset says nothing."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What RLlib is to learn. parts: for each network, called with a number of environments and a seed for them as one `VecEnv`, and called
-    with the spaces of observations and actions for the network, the same each time; learn: settings by the names of presets; decay: the
-    learning rate falls to 0; normalise: see `escala.agents.rllib.runner`; timed: steps have discounts of their own."""
+    """What RLlib is to learn. parts: for each network, called with a number of environments and a seed for them as one
+    `VecEnv`, and called with the spaces of observations and actions for the network, the same each time; learn:
+    settings by the names of presets; decay: the learning rate falls to 0; normalise: see `escala.agents.rllib.runner`;
+    timed: steps have discounts of their own."""
 
     parts: Sequence[tuple[Callable[[int, int], Any], Callable[[Any, Any], Any]]]
     learn: Mapping[str, Any]
@@ -66,7 +75,9 @@ class Task:
     def networks(self) -> list[Any]:
         """As they begin."""
         faces = [face(1, self.seed) for face, _ in self.parts]
-        return [make(face.observation_space, face.action_space) for face, (_, make) in zip(faces, self.parts, strict=True)]
+        return [
+            make(face.observation_space, face.action_space) for face, (_, make) in zip(faces, self.parts, strict=True)
+        ]
 
 
 def of_environment(request: Mapping[str, Any], manifest: Mapping[str, Any], workload: Any, platform: Any) -> Task:
@@ -101,10 +112,19 @@ def of_team(first: MultiBatch, options: Mapping[str, Any], request: Mapping[str,
 
 
 def _team_face(
-    lists: Any, options: Mapping[str, Any], weight: Any, gamma: float, shared: bool, number: int, num_envs: int, seed: int
+    lists: Any,
+    options: Mapping[str, Any],
+    weight: Any,
+    gamma: float,
+    shared: bool,
+    number: int,
+    num_envs: int,
+    seed: int,
 ) -> NetworksView:
     batch = MultiBatch(num_envs, lists, **options)
-    made = NetworksView(batch, parts_of(batch, shared)[number], weight, gamma, np.random.default_rng([seed, 0x7EA, number]))
+    made = NetworksView(
+        batch, parts_of(batch, shared)[number], weight, gamma, np.random.default_rng([seed, 0x7EA, number])
+    )
     made.first_seed = (seed * 64 + number) << 20
     return made
 
@@ -114,7 +134,9 @@ def _team_network(shape: list[int], seed: int, observation_space: Any, action_sp
     return MaskedPairPolicy(observation_space, action_space, lambda _: 0.0, shape=shape)
 
 
-def _native_face(env_id: str, workload: Any, platform: Any, options: Mapping[str, Any], num_envs: int, seed: int) -> NativeVecEnv:
+def _native_face(
+    env_id: str, workload: Any, platform: Any, options: Mapping[str, Any], num_envs: int, seed: int
+) -> NativeVecEnv:
     made = NativeVecEnv(native_batch(env_id, num_envs, workload, platform, options))
     made.seed(seed)
     return made
@@ -139,7 +161,10 @@ def configured(task: Task) -> PPOConfig:
     config = PPOConfig().framework("torch").debugging(seed=task.seed, log_level="ERROR")
     config = config.environment(
         env="escala",
-        env_config={"faces": {name: face for name, (face, _) in zip(task.names, task.parts, strict=True)}, "normalise": task.normalise},
+        env_config={
+            "faces": {name: face for name, (face, _) in zip(task.names, task.parts, strict=True)},
+            "normalise": task.normalise,
+        },
         observation_space=of_each(seen, agents),
         action_space=of_each(action, agents),
         disable_env_checking=True,
@@ -179,7 +204,9 @@ def _same(agent: str, *_: Any, **__: Any) -> str:
     return agent
 
 
-def fit(task: Task, progress: Callable[[float], None] | None, minutes: float | None = None) -> tuple[list[Any], dict[str, Any]]:
+def fit(
+    task: Task, progress: Callable[[float], None] | None, minutes: float | None = None
+) -> tuple[list[Any], dict[str, Any]]:
     """(the networks as trained, what its manifest says of the training)."""
     pin_threads()
     logging.getLogger("ray").setLevel(logging.ERROR)
@@ -205,7 +232,10 @@ def fit(task: Task, progress: Callable[[float], None] | None, minutes: float | N
         "steps_done": done,
         "elapsed_s": round(time.monotonic() - began, 3),
         "mean_return": returns[-1] if returns and np.isfinite(returns[-1]) else None,
-        "versions": {name: version(name) for name in ("escala", "torch", "ray", "stable-baselines3", "sb3-contrib", "gymnasium", "numpy")},
+        "versions": {
+            name: version(name)
+            for name in ("escala", "torch", "ray", "stable-baselines3", "sb3-contrib", "gymnasium", "numpy")
+        },
     }
 
 
@@ -214,7 +244,9 @@ def _weights(algorithm: Any, name: str) -> dict[str, torch.Tensor]:
     held = algorithm.learner_group.get_state(components=f"{COMPONENT_LEARNER}/{COMPONENT_RL_MODULE}")
     module = held[COMPONENT_LEARNER][COMPONENT_RL_MODULE][name]
     before = "policy."
-    return {name.removeprefix(before): torch.as_tensor(value) for name, value in module.items() if name.startswith(before)}
+    return {
+        name.removeprefix(before): torch.as_tensor(value) for name, value in module.items() if name.startswith(before)
+    }
 
 
 @contextmanager

@@ -48,7 +48,8 @@ class Asked:
     env_options: Mapping[str, Any]
 
     def checked(self) -> dict[str, Any]:
-        """The request. EscalaError where arguments are unknown or contradict each other, or the folder holds something else."""
+        """The request. EscalaError where arguments are unknown or contradict each other, or the folder holds something
+        else."""
         if self.algorithm is not None:
             check_algorithm(self.algorithm)
         tracking.check(self.track)
@@ -109,7 +110,9 @@ class Asked:
             "steps": self.steps,
             "seed": self.seed,
             "teacher": _teacher(self.lessons),
-            "validation_days": None if days is None else checkpoint.about_days(days, "validation") | {"patience": self.patience},
+            "validation_days": None
+            if days is None
+            else checkpoint.about_days(days, "validation") | {"patience": self.patience},
         }
 
     def _check_rllib(self) -> None:
@@ -117,12 +120,16 @@ class Asked:
         given = {"resume": self.resume, "teacher": self.lessons, "curve": self.curve, "validation": self.validation}
         for name, value in (given | {"snapshots": self.snapshots, "track": self.track}).items():
             if value is not None and value is not False and value != ():
-                raise EscalaError(f"{name} means nothing to RLlib's algorithms: leave it out, or train with maskable-ppo")
+                raise EscalaError(
+                    f"{name} means nothing to RLlib's algorithms: leave it out, or train with maskable-ppo"
+                )
         need(f"algorithm {RLLIB[0]}", "rllib")
 
     def _check_snapshots(self) -> None:
         snapshots, steps = self.snapshots, self.steps
-        whole_numbers = isinstance(snapshots, Sequence) and all(isinstance(n, int) and not isinstance(n, bool) for n in snapshots)
+        whole_numbers = isinstance(snapshots, Sequence) and all(
+            isinstance(n, int) and not isinstance(n, bool) for n in snapshots
+        )
         if not whole_numbers or any(not 0 < n <= steps for n in snapshots):
             raise EscalaError(f"snapshots={snapshots!r}: give numbers of decisions from 1 to steps={steps}")
         if snapshots and self.folder is None:

@@ -1,9 +1,11 @@
-"""A learning curve kept while training: from time to time the policy plays a few fixed days, beside the levels of other policies.
+"""A learning curve kept while training: from time to time the policy plays a few fixed days, beside the levels of other
+policies.
 
-The days are days of the training, spread evenly over it, so that nothing is looked at that an agent is judged on later. Every point plays
-the same days with the same draws of actions, so points differ by what was learnt only; training itself is left untouched: the days are
-played in a batch of their own, and actions are drawn by a generator of their own. What a look costs is bounded by a share of the training
-time, so how many points there are depends on the machine; their values do not.
+The days are days of the training, spread evenly over it, so that nothing is looked at that an agent is judged on later.
+Every point plays the same days with the same draws of actions, so points differ by what was learnt only; training
+itself is left untouched: the days are played in a batch of their own, and actions are drawn by a generator of their
+own. What a look costs is bounded by a share of the training time, so how many points there are depends on the machine;
+their values do not.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ class Watch:
             self._look(step, elapsed_s)
 
     def end(self, step: int, elapsed_s: float) -> pl.DataFrame | None:
-        """The whole curve, columns policy, step and value (levels have no step); None of a training too short for one."""
+        """The whole curve, columns policy, step and value (levels have no step); None of a training too short for
+        one."""
         if elapsed_s < LEAST_S and not self.points:
             return None
         if not self.points or self.points[-1][0] != step:
@@ -77,8 +80,8 @@ class Watch:
 
 
 class Returns:
-    """What a training itself earns, in any environment: at every fiftieth of it the mean return of the last ended episodes, a hundred at
-    most. points: (decisions taken so far, mean)."""
+    """What a training itself earns, in any environment: at every fiftieth of it the mean return of the last ended
+    episodes, a hundred at most. points: (decisions taken so far, mean)."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -109,6 +112,7 @@ class Returns:
 
 
 def watch_of(env_id: str, batch: Any, options: Mapping[str, Any], model: Any) -> Watch | None:
-    """The watch of a training in an environment that plays days of their own; None in others, and where episodes go on from each other."""
+    """The watch of a training in an environment that plays days of their own; None in others, and where episodes go on
+    from each other."""
     by_days = env_id in (OFF_RESERVATION, SCHEDULING) and options.get("warm") is None
     return Watch(env_id, batch, options, model) if by_days else None

@@ -1,8 +1,9 @@
 """What policies return on the days of an environment of R3, by its own reward: the levels beside a learning curve.
 
-Choices that an agent could make for ever are played in the environment itself. The simulator's own policies run inside the kernel, with
-the environment's clock and ledger on top: shutdown policies beneath an agent that never holds a node back, schedulers in the agent's place.
-Their returns are what `simulate` says of these days (its waste, its waits), in the units of the agent's.
+Choices that an agent could make for ever are played in the environment itself. The simulator's own policies run inside
+the kernel, with the environment's clock and ledger on top: shutdown policies beneath an agent that never holds a node
+back, schedulers in the agent's place. Their returns are what `simulate` says of these days (its waste, its waits), in
+the units of the agent's.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def levels(env_id: str, batch: Any) -> dict[str, Level]:
 
 
 def mean_return(batch: Batch, act: Act, allowed_s: float) -> float | None:
-    """The mean over the batch of the sum of rewards when row i plays day i once; None where that takes longer than allowed."""
+    """The mean over the batch of the sum of rewards when row i plays day i once; None where that takes longer than
+    allowed."""
     turn, rows = new_turn(batch), np.arange(batch.num_envs, dtype=np.int64)
     batch.restart(rows, turn, {"day": rows})
     total, playing = np.zeros(batch.num_envs), np.ones(batch.num_envs, bool)
@@ -74,7 +76,8 @@ def always(action: int, n: int) -> Act:
 
 
 def _held(batch: OffReservationBatch) -> dict[str, Level]:
-    """Constant choices of the action `hold`; none of other actions, whose constant choices are policies above, or no policy's."""
+    """Constant choices of the action `hold`; none of other actions, whose constant choices are policies above, or no
+    policy's."""
     if batch.options.action != "hold":
         return {}
     holds = np.asarray(batch.options.holds, np.float64)
@@ -87,7 +90,8 @@ def _held(batch: OffReservationBatch) -> dict[str, Level]:
 
 
 class Ruled(OffReservationBatch):
-    """The days and the reward of another batch under a shutdown policy of the kernel: the last action holds nothing back."""
+    """The days and the reward of another batch under a shutdown policy of the kernel: the last action holds nothing
+    back."""
 
     def __init__(self, like: OffReservationBatch, policy: str) -> None:
         self.policy = policy
@@ -115,8 +119,8 @@ def _shut_down(batch: OffReservationBatch, policy: str) -> Level:
 
 @compiled
 def play(worlds: Any, games: Any, total: Any) -> bool:
-    """Run simulations whose scheduler is the kernel's from the start to the end of their days: sums of rewards [n], settled at every pause
-    before a decision, so that no wait is lost. False where one cannot go on."""
+    """Run simulations whose scheduler is the kernel's from the start to the end of their days: sums of rewards [n],
+    settled at every pause before a decision, so that no wait is lost. False where one cannot go on."""
     for i in range(total.shape[0]):
         w, g = one(worlds, i), scheduling_game(games, i)
         stop = codes.BEFORE

@@ -1,4 +1,5 @@
-"""Trackers: what stable-baselines3's logger counts while it learns, sent to TensorBoard, MLflow or Weights & Biases as well.
+"""Trackers: what stable-baselines3's logger counts while it learns, sent to TensorBoard, MLflow or Weights & Biases as
+well.
 
 Each is a `KVWriter` of the logger, opened for as long as the training lasts. None moves a weight.
 """
@@ -44,7 +45,9 @@ class _Numbers(KVWriter):
                 self._send(numbers, step)
         except Exception as error:  # a tracker is no reason to lose a training
             self._failed = True
-            warnings.warn(f"{self._name} is told no more: {one_line(f'{type(error).__name__}: {error}')[:300]}", stacklevel=2)
+            warnings.warn(
+                f"{self._name} is told no more: {one_line(f'{type(error).__name__}: {error}')[:300]}", stacklevel=2
+            )
 
     def close(self) -> None: ...
 
@@ -58,8 +61,9 @@ def check(track: Any) -> None:
 
 @contextmanager
 def tracked(track: str | None, request: Mapping[str, Any], resume: bool) -> Iterator[Logger]:
-    """A logger that tells a tracker, closed with the block; of None, one that tells nobody. request: what the training was asked for, which
-    the tracker shows as its settings. resume: go on with the tracker's run of the same request, where there is one.
+    """A logger that tells a tracker, closed with the block; of None, one that tells nobody. request: what the training
+    was asked for, which the tracker shows as its settings. resume: go on with the tracker's run of the same request,
+    where there is one.
 
     Raises EscalaError, one line: the tracker is not installed, or refuses to begin.
     """
@@ -72,7 +76,9 @@ def tracked(track: str | None, request: Mapping[str, Any], resume: bool) -> Iter
     except ModuleNotFoundError as error:
         raise missing(error, f"track={kind}") or error from error
     except Exception as error:
-        raise EscalaError(f"track={quoted(track)}: cannot begin: {one_line(f'{type(error).__name__}: {error}')[:300]}") from error
+        raise EscalaError(
+            f"track={quoted(track)}: cannot begin: {one_line(f'{type(error).__name__}: {error}')[:300]}"
+        ) from error
     well = False
     try:
         yield Logger(None, [writer])
@@ -103,7 +109,8 @@ def _tensorboard(where: str, request: Mapping[str, Any], _: bool) -> tuple[KVWri
 
 def _mlflow(where: str, request: Mapping[str, Any], resume: bool) -> tuple[KVWriter, Closed]:
     """A run of the experiment `escala`. where: a tracking URI; empty: as MLflow is set up."""
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")  # else a server that does not answer is asked for minutes
+    # else a server that does not answer is asked for minutes
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
     from mlflow import MlflowClient
     from mlflow.entities import Metric, Param
 
@@ -132,7 +139,9 @@ def _wandb(where: str, request: Mapping[str, Any], resume: bool) -> tuple[KVWrit
     known: dict[str, Any] = {"id": _identity(request), "resume": "allow"} if resume else {}
     quiet = wandb.Settings(silent=True, console="off")
     run = wandb.init(project=where, name=_name(request), config=dict(request), settings=quiet, **known)
-    return _Numbers("Weights & Biases", lambda numbers, step: run.log(numbers, step=step)), lambda well: run.finish(0 if well else 1)
+    return _Numbers("Weights & Biases", lambda numbers, step: run.log(numbers, step=step)), lambda well: run.finish(
+        0 if well else 1
+    )
 
 
 OPENED: dict[str, Callable[[str, dict[str, Any], bool], tuple[KVWriter, Closed]]] = {

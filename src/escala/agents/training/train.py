@@ -30,8 +30,8 @@ from escala.writing.stale import remove_stale
 
 
 class _Between(BaseCallback):
-    """Between two rollouts: points of the learning curve, snapshots and checkpoints from time to time, progress, and the end of the time
-    allowed."""
+    """Between two rollouts: points of the learning curve, snapshots and checkpoints from time to time, progress, and
+    the end of the time allowed."""
 
     def __init__(
         self,
@@ -109,27 +109,33 @@ def train(
 ) -> Agent:
     """Train an agent.
 
-    env_id: a registered environment; workload, platform, env_options: its arguments. algorithm: "maskable-ppo", "ppo" or "a2c"; by default
-    the preset's own; or "rllib-ppo", see `escala.agents.rllib`. steps: decisions to learn from (rounded up to whole rollouts; 0 with a
-    teacher: imitation only). seed: the same gives the same weights. out: folder for the agent and, every half minute, a checkpoint;
-    interrupted (also by Ctrl-C), the same call with `resume=True` goes on from the last checkpoint and ends with the weights that an
-    uninterrupted run gives. progress: called with the share done. preset: "tuned", "printed" or another of `escala.agents.presets`;
-    num_envs and learn (arguments of the learner) override it. teacher (escala/Slots-v0): settings of the rule hold-back, look-ahead, its
-    lessons, or the plan of a single list, to imitate first, see `escala.agents.imitation.teaching`. imitate: "rollout" or "rollout:K" is
-    short for the teacher {"rollout": [K]}, look-ahead over K futures. minutes: stop when so long was trained, earlier sittings included
-    (not repeatable). curve: keep a learning curve (`Agent.curve`), see `escala.agents.training.learning_curve`; by default where there is
-    an `out`. It moves no weight. validation: days that are not learnt from; the weights that did best on them, at one of 20 looks, are kept
-    (`Agent.manifest["validation"]`), and training stops after `patience` looks without a better one (0: never). snapshots: decisions after
-    which (rounded up to whole rollouts) the agent as it then is is kept too, in `out`/after-DECISIONS. Where the preset's learning rate
-    does not fall (`printed`), that is the agent of a whole training of so many decisions. track: "tensorboard:DIR", "mlflow:URI" or
-    "wandb:PROJECT", see `escala.agents.training.tracking`.
+    env_id: a registered environment; workload, platform, env_options: its arguments. algorithm: "maskable-ppo", "ppo"
+    or "a2c"; by default the preset's own; or "rllib-ppo", see `escala.agents.rllib`. steps: decisions to learn from
+    (rounded up to whole rollouts; 0 with a teacher: imitation only). seed: the same gives the same weights. out: folder
+    for the agent and, every half minute, a checkpoint; interrupted (also by Ctrl-C), the same call with `resume=True`
+    goes on from the last checkpoint and ends with the weights that an uninterrupted run gives. progress: called with
+    the share done. preset: "tuned", "printed" or another of `escala.agents.presets`; num_envs and learn (arguments of
+    the learner) override it. teacher (escala/Slots-v0): settings of the rule hold-back, look-ahead, its lessons, or the
+    plan of a single list, to imitate first, see `escala.agents.imitation.teaching`. imitate: "rollout" or "rollout:K"
+    is short for the teacher {"rollout": [K]}, look-ahead over K futures. minutes: stop when so long was trained,
+    earlier sittings included (not repeatable). curve: keep a learning curve (`Agent.curve`), see
+    `escala.agents.training.learning_curve`; by default where there is an `out`. It moves no weight. validation: days
+    that are not learnt from; the weights that did best on them, at one of 20 looks, are kept
+    (`Agent.manifest["validation"]`), and training stops after `patience` looks without a better one (0: never).
+    snapshots: decisions after which (rounded up to whole rollouts) the agent as it then is is kept too, in
+    `out`/after-DECISIONS. Where the preset's learning rate does not fall (`printed`), that is the agent of a whole
+    training of so many decisions. track: "tensorboard:DIR", "mlflow:URI" or "wandb:PROJECT", see
+    `escala.agents.training.tracking`.
 
     torch runs on one thread. Training uses, and leaves changed, the global random generators of torch and NumPy.
-    Raises EscalaError: unknown names, a folder that holds an agent already (without resume), a checkpoint of another training.
+    Raises EscalaError: unknown names, a folder that holds an agent already (without resume), a checkpoint of another
+    training.
     """
     asked = Asked(
-        env_id=env_id, workload=workload, platform=platform, algorithm=algorithm, steps=steps, seed=seed, out=out, resume=resume,
-        progress=progress, preset=preset, num_envs=num_envs, minutes=minutes, learn=learn, teacher=teacher, imitate=imitate, curve=curve,
+        env_id=env_id, workload=workload, platform=platform, algorithm=algorithm, steps=steps, seed=seed, out=out,
+        resume=resume,
+        progress=progress, preset=preset, num_envs=num_envs, minutes=minutes, learn=learn, teacher=teacher,
+        imitate=imitate, curve=curve,
         validation=validation, patience=patience, snapshots=snapshots, track=track, env_options=env_options,
     )  # fmt: skip
     request = asked.checked()
@@ -143,7 +149,9 @@ def _by_rllib(asked: Asked, native: BatchVectorEnv) -> Agent:
     from escala.agents.rllib.training import fit, of_environment
 
     manifest = _described(asked, native)
-    networks, found = fit(of_environment(asked.request, manifest, asked.workload, asked.platform), asked.progress, asked.minutes)
+    networks, found = fit(
+        of_environment(asked.request, manifest, asked.workload, asked.platform), asked.progress, asked.minutes
+    )
     agent = Agent(networks[0], manifest | found)
     if asked.folder is not None:
         agent.write(asked.folder)
@@ -158,7 +166,9 @@ class _Training:
         self.face = NativeVecEnv(native)
         self.normaliser = _normaliser(self.face, asked.settings) if asked.chosen.normalise else None
         face = self.normaliser or self.face
-        self.model = build_learner(self.request["algorithm"], asked.chosen, asked.settings, face, asked.seed, asked.steps)
+        self.model = build_learner(
+            self.request["algorithm"], asked.chosen, asked.settings, face, asked.seed, asked.steps
+        )
         self.returns = Returns(self.model)
         curve = asked.folder is not None if asked.curve is None else asked.curve
         self.watch = watch_of(asked.env_id, native.batch, asked.options, self.model) if curve else None
@@ -192,10 +202,15 @@ class _Training:
         """Write a checkpoint."""
         assert self.folder is not None
         early = None if self.early is None else self.early.state()
-        about = {"curve": [] if self.watch is None else self.watch.points, "elapsed_s": self._elapsed_s(), "early": early}
+        about = {
+            "curve": [] if self.watch is None else self.watch.points,
+            "elapsed_s": self._elapsed_s(),
+            "early": early,
+        }
         about["returns"] = self.returns.points
         checkpoint.write(
-            self.folder / checkpoint.FILE, {**checkpoint.capture(self.model, self.face, self.normaliser, self.request), **about}
+            self.folder / checkpoint.FILE,
+            {**checkpoint.capture(self.model, self.face, self.normaliser, self.request), **about},
         )
 
     def _elapsed_s(self) -> float:
@@ -255,11 +270,20 @@ def _manifest(asked: Asked, native: BatchVectorEnv, model: Any, normaliser: Any,
         "steps_done": int(model.num_timesteps),
         "elapsed_s": round(elapsed_s, 3),
         "mean_return": float(np.mean(returns)) if returns else None,
-        "reward_scale": None if normaliser is None else float(1.0 / np.sqrt(normaliser.ret_rms.var + normaliser.epsilon)),
+        "reward_scale": None
+        if normaliser is None
+        else float(1.0 / np.sqrt(normaliser.ret_rms.var + normaliser.epsilon)),
         "reward_normalisation": None
         if normaliser is None
-        else {"mean": float(normaliser.ret_rms.mean), "var": float(normaliser.ret_rms.var), "count": float(normaliser.ret_rms.count)},
-        "versions": {name: version(name) for name in ("escala", "torch", "stable-baselines3", "sb3-contrib", "gymnasium", "numpy")},
+        else {
+            "mean": float(normaliser.ret_rms.mean),
+            "var": float(normaliser.ret_rms.var),
+            "count": float(normaliser.ret_rms.count),
+        },
+        "versions": {
+            name: version(name)
+            for name in ("escala", "torch", "stable-baselines3", "sb3-contrib", "gymnasium", "numpy")
+        },
     }
 
 

@@ -1,7 +1,7 @@
 """Which weights of a training to keep, and when to stop: by days that are not learnt from.
 
-At fixed shares of the training the policy plays the validation days in a batch of their own, with draws of its own, so looking moves no
-weight, and an interrupted training looks where an uninterrupted one does.
+At fixed shares of the training the policy plays the validation days in a batch of their own, with draws of its own, so
+looking moves no weight, and an interrupted training looks where an uninterrupted one does.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ LOOKS = 20
 
 
 class Early:
-    """points: [decisions, mean return of a validation day], one a look. patience: looks without a better one after which training stops; 0:
-    it never does."""
+    """points: [decisions, mean return of a validation day], one a look. patience: looks without a better one after
+    which training stops; 0: it never does."""
 
     def __init__(self, batch: Any, days: Sequence[Any], options: Mapping[str, Any], model: Any, patience: int) -> None:
         self._batch = type(batch)(len(days), list(days), batch.platform, **options)
@@ -77,7 +77,10 @@ def check_days(env_id: str, workload: Any, validation: Any, patience: int) -> No
         if patience:
             raise EscalaError(f"patience={patience}: training stops by validation days only: give validation")
         return
-    if env_id not in (OFF_RESERVATION, SCHEDULING) or not (isinstance(workload, list | tuple) and isinstance(validation, list | tuple)):
+    if env_id not in (OFF_RESERVATION, SCHEDULING) or not (
+        isinstance(workload, list | tuple) and isinstance(validation, list | tuple)
+    ):
         raise EscalaError(
-            "validation: for environments that play days (escala/OffReservation-v0, escala/Scheduling-v0), both given as lists"
+            "validation: for environments that play days (escala/OffReservation-v0, escala/Scheduling-v0), both given "
+            "as lists"
         )

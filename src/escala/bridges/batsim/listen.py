@@ -22,8 +22,8 @@ def listen(endpoint: str, process: Process, ready: Callable[[], None]) -> None:
     """Reply to Batsim until its simulation is over. ready: called once it may be started.
 
     Raises:
-        EscalaError: the endpoint cannot be had; a message makes no sense. Batsim is sent a reply then that it cannot read, so that it ends
-            too, and does not wait for ever.
+        EscalaError: the endpoint cannot be had; a message makes no sense. Batsim is sent a reply then that it cannot
+            read, so that it ends too, and does not wait for ever.
     """
     named = endpoint.removeprefix(IPC)
     if endpoint.startswith(IPC) and not named.startswith(("@", "*")):  # ZeroMQ replaces whatever stands at the path
@@ -37,7 +37,8 @@ def listen(endpoint: str, process: Process, ready: Callable[[], None]) -> None:
             here.bind(endpoint)
         except zmq.ZMQError as error:
             raise EscalaError(
-                f"--endpoint {endpoint}: cannot be had ({str(error).lower()}): give one that is free, as tcp://127.0.0.1:28001"
+                f"--endpoint {endpoint}: cannot be had ({str(error).lower()}): give one that is free, as "
+                "tcp://127.0.0.1:28001"
             ) from None
         ready()
         while not process.over:

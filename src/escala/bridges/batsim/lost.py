@@ -1,4 +1,5 @@
-"""Jobs on hosts that become unavailable: Batsim lets them run on; here they may be killed, and registered anew as dynamic jobs."""
+"""Jobs on hosts that become unavailable: Batsim lets them run on; here they may be killed, and registered anew as
+dynamic jobs."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ Reply = list[tuple[str, dict[str, Any]]]
 
 
 class Lost:
-    """way: of `WAYS`. killed: jobs that were. requeued: those of them that were registered anew. done: what share of each was done when it
-    was killed, where Batsim says it."""
+    """way: of `WAYS`. killed: jobs that were. requeued: those of them that were registered anew. done: what share of
+    each was done when it was killed, where Batsim says it."""
 
     def __init__(self, way: str = STAY) -> None:
         self.way = way
@@ -36,7 +37,9 @@ class Lost:
             raise EscalaError("Batsim: --lost requeue registers jobs: start Batsim with --enable-dynamic-jobs")
         self._open, self._acknowledged = self.way == REQUEUE, bool(config.get("dynamic-jobs-acknowledged"))
         found = event.data.get("profiles")
-        self._profiles = {name: one for name, one in found.items() if isinstance(one, dict)} if isinstance(found, dict) else {}
+        self._profiles = (
+            {name: one for name, one in found.items() if isinstance(one, dict)} if isinstance(found, dict) else {}
+        )
         if enabled and not self._open:
             reply.append(("NOTIFY", {"type": "registration_finished"}))
 
@@ -49,13 +52,18 @@ class Lost:
 
     def hit(self, jobs: Iterable[Job], nodes: set[int], reply: Reply) -> None:
         """Nodes have become unavailable: the jobs that run there are to be killed."""
-        names = [job.name for job in jobs if job.state == "running" and job.name not in self._asked and nodes & set(job.nodes)]
+        names = [
+            job.name
+            for job in jobs
+            if job.state == "running" and job.name not in self._asked and nodes & set(job.nodes)
+        ]
         if self.way != STAY and names:
             self._asked.update(names)
             reply.append(("KILL_JOB", {"job_ids": names}))
 
     def ended(self, name: str, state: Any, reply: Reply) -> Event | None:
-        """A job has ended: one that was to be killed, and was, is registered anew. Its submission, where Batsim will not tell of it."""
+        """A job has ended: one that was to be killed, and was, is registered anew. Its submission, where Batsim will
+        not tell of it."""
         told = self._told.pop(name, None)
         if name not in self._asked:
             return None
@@ -78,17 +86,21 @@ class Lost:
             reply.append(("NOTIFY", {"type": "registration_finished"}))
 
     def _again(self, name: str, told: dict[str, Any], reply: Reply) -> Event | None:
-        """Attempt n of job w0!a is job w0!a#n, with a copy of the profile, as Batsim gives up those that no job has any more."""
+        """Attempt n of job w0!a is job w0!a#n, with a copy of the profile, as Batsim gives up those that no job has any
+        more."""
         first, _, attempt = name.partition(ATTEMPT)
         number = int(attempt) + 1 if attempt.isdecimal() else 1
         workload, job = first.partition(WORKLOAD)[0], told["job"]
         profile = told["profile"] or self._profiles.get(workload, {}).get(job.get("profile"))
         if not isinstance(profile, dict):
             raise EscalaError(
-                f"Batsim: profile {quoted(job.get('profile'))} of job {quoted(name)} is not known, so that it cannot be registered anew: "
-                "start Batsim with --forward-profiles-on-submission"
+                f"Batsim: profile {quoted(job.get('profile'))} of job {quoted(name)} is not known, so that it cannot "
+                "be registered anew: start Batsim with --forward-profiles-on-submission"
             )
-        new, copy = f"{first}{ATTEMPT}{number}", f"{str(job.get('profile')).partition(ATTEMPT)[0]}{ATTEMPT}{first}{ATTEMPT}{number}"
+        new, copy = (
+            f"{first}{ATTEMPT}{number}",
+            f"{str(job.get('profile')).partition(ATTEMPT)[0]}{ATTEMPT}{first}{ATTEMPT}{number}",
+        )
         copy = copy.replace(WORKLOAD, "-")
         described = {key: value for key, value in job.items() if key != "subtime"} | {"id": new, "profile": copy}
         reply.append(("REGISTER_PROFILE", {"workload_name": workload, "profile_name": copy, "profile": profile}))

@@ -1,4 +1,5 @@
-"""How Batsim's machine stands: jobs that wait, hold nodes or run, and nodes that are on, off or between; told by snapshots."""
+"""How Batsim's machine stands: jobs that wait, hold nodes or run, and nodes that are on, off or between; told by
+snapshots."""
 
 from __future__ import annotations
 
@@ -62,9 +63,13 @@ class Machine:
         if isinstance(cores, bool) or not isinstance(cores, int) or cores < 1:
             raise EscalaError(f"Batsim: job {quoted(name)} has res {quoted(cores)}: give it 1 host or more")
         if walltime is not None and (isinstance(walltime, bool) or not isinstance(walltime, int | float)):
-            raise EscalaError(f"Batsim: job {quoted(name)} has walltime {quoted(walltime)}: give seconds, or leave it out")
+            raise EscalaError(
+                f"Batsim: job {quoted(name)} has walltime {quoted(walltime)}: give seconds, or leave it out"
+            )
         if name in self.jobs:
-            raise EscalaError(f"Batsim: job {quoted(name)} is submitted, and waits or runs already: give each job a name of its own")
+            raise EscalaError(
+                f"Batsim: job {quoted(name)} is submitted, and waits or runs already: give each job a name of its own"
+            )
         asked = float(min(walltime, LATEST_S)) if walltime is not None and walltime > 0 else NO_WALLTIME_S
         job = Job(name, event.timestamp_s, asked, cores, None if user is None else str(user))
         if cores <= self.platform.n_nodes:
@@ -75,7 +80,10 @@ class Machine:
         """A job has ended, however it did."""
         job = self.jobs.get(name)
         if job is None or job.state != "running":
-            raise EscalaError(f"Batsim: job {quoted(name)} has ended, and was not running: this process was not there from the beginning")
+            raise EscalaError(
+                f"Batsim: job {quoted(name)} has ended, and was not running: this process was not there from the "
+                "beginning"
+            )
         del self.jobs[name]
         for first, last in job.parts:
             self.idle_since[first : last + 1] = at_s
@@ -96,7 +104,8 @@ class Machine:
             on = state in known.computing if known.computing is not None else state == known.on
             if not on and state != known.off:
                 raise EscalaError(
-                    f"Batsim: host {quoted(self.hosts.names[node])} has no state {quoted(state)}: give the platform that was given"
+                    f"Batsim: host {quoted(self.hosts.names[node])} has no state {quoted(state)}: give the platform "
+                    "that was given"
                 )
             if self.power[node] != "on" or not on:
                 self.idle_since[node] = at_s if on else NONE_S
@@ -123,7 +132,11 @@ class Machine:
 
     def ready(self, now_s: float) -> list[Job]:
         """Jobs all of whose nodes are on by now: they run from here on."""
-        found = [job for job in self.jobs.values() if job.state == "given" and all(self.power[node] == "on" for node in job.nodes)]
+        found = [
+            job
+            for job in self.jobs.values()
+            if job.state == "given" and all(self.power[node] == "on" for node in job.nodes)
+        ]
         for job in found:
             job.state, job.start_s = "running", now_s
         return found
@@ -144,7 +157,9 @@ class Machine:
             for node in nodes:
                 profile = self.platform.profiles[self.platform.profile_of[node]]
                 self.power[node], self.idle_since[node] = power, NONE_S
-                self.switch_end[node] = now_s + (profile.switch_on_s if power == "switching_on" else profile.switch_off_s)
+                self.switch_end[node] = now_s + (
+                    profile.switch_on_s if power == "switching_on" else profile.switch_off_s
+                )
         return begun
 
     def snapshot(self, now_s: float) -> Snapshot:
@@ -159,9 +174,18 @@ class Machine:
             "start_s": [job.start_s for job in alive],
             "user": [job.user for job in alive],
         }
-        nodes = {"power": self.power, "idle_since_s": self.idle_since, "switch_end_s": self.switch_end, "gone": self.gone}
+        nodes = {
+            "power": self.power,
+            "idle_since_s": self.idle_since,
+            "switch_end_s": self.switch_end,
+            "gone": self.gone,
+        }
         held = [(place, first, last) for place, job in enumerate(alive) for first, last in job.parts]
         placed = dict(zip(("job", "first", "last"), map(list, zip(*held)))) | {"cores": [1] * len(held)} if held else {}
         over, self.ended = self.ended, []
-        ended = {"job_id": [one[0] for one in over], "start_s": [one[1] for one in over], "end_s": [one[2] for one in over]}
+        ended = {
+            "job_id": [one[0] for one in over],
+            "start_s": [one[1] for one in over],
+            "end_s": [one[2] for one in over],
+        }
         return Snapshot.of(now_s, jobs, nodes, placed, ended)

@@ -1,4 +1,5 @@
-"""Messages of Batsim's protocol: read and checked, and written; sets of resources as its texts of intervals ("0-3 7")."""
+"""Messages of Batsim's protocol: read and checked, and written; sets of resources as its texts of intervals ("0-3
+7")."""
 
 from __future__ import annotations
 
@@ -36,23 +37,34 @@ class Message(NamedTuple):
 
 
 def read(data: bytes, before_s: float) -> Message:
-    """A message that came after one of `before_s`; EscalaError for one of another protocol, or one that goes back in time."""
+    """A message that came after one of `before_s`; EscalaError for one of another protocol, or one that goes back in
+    time."""
     try:
         told = json.loads(data.decode())
     except (ValueError, RecursionError):
-        raise EscalaError(f"Batsim: {quoted(data[:60])} is not JSON: Batsim 5 speaks another protocol, use Batsim 4") from None
+        raise EscalaError(
+            f"Batsim: {quoted(data[:60])} is not JSON: Batsim 5 speaks another protocol, use Batsim 4"
+        ) from None
     if not isinstance(told, dict) or not isinstance(told.get("events"), list):
-        raise EscalaError(f"Batsim: {quoted(told)} is no message with now and events: this is not the protocol of Batsim 4")
+        raise EscalaError(
+            f"Batsim: {quoted(told)} is no message with now and events: this is not the protocol of Batsim 4"
+        )
     now = _time(told.get("now"), "now")
     if now < before_s:
-        raise EscalaError(f"Batsim: a message of {now} s came after one of {before_s} s: time goes backwards, begin the simulation anew")
+        raise EscalaError(
+            f"Batsim: a message of {now} s came after one of {before_s} s: time goes backwards, begin the simulation "
+            "anew"
+        )
     events, last = [], 0.0
     for entry in told["events"]:
         if not isinstance(entry, dict) or not isinstance(entry.get("type"), str):
             raise EscalaError(f"Batsim: {quoted(entry)} is no event: this is not the protocol of Batsim 4")
         stamp = _time(entry.get("timestamp"), f"the timestamp of {entry['type'][:60]}")
         if not last <= stamp <= now:
-            raise EscalaError(f"Batsim: {entry['type'][:60]} of {stamp} s after {last} s, in a message of {now} s: time goes backwards")
+            raise EscalaError(
+                f"Batsim: {entry['type'][:60]} of {stamp} s after {last} s, in a message of {now} s: time goes "
+                "backwards"
+            )
         last, more = stamp, entry.get("data")
         events.append(Event(stamp, entry["type"], more if isinstance(more, dict) else {}))
     return Message(now, events)

@@ -1,4 +1,5 @@
-"""The decision process: a message of Batsim comes, the desk decides where something has happened, and the reply carries it out."""
+"""The decision process: a message of Batsim comes, the desk decides where something has happened, and the reply carries
+it out."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from escala.live import Desk, Orders
 from escala.platform import Platform
 
 FIRST_CALL_S = 1e-7
-"""When the first decision is asked for, that of time 0. A message must be of later than now, and jobs of time 0 come before; Batsim writes
-times with six decimals."""
+"""When the first decision is asked for, that of time 0. A message must be of later than now, and jobs of time 0 come
+before; Batsim writes times with six decimals."""
 
 NOTHING = ("no_more_external_event_to_occur",)
 TICK_US = 1e6
@@ -24,12 +25,13 @@ Reply = list[tuple[str, dict[str, Any]]]
 
 
 class Process:
-    """make: the desk of a platform. platform: its nodes with the times of their switches; None: what Batsim tells, where nodes stay on.
+    """make: the desk of a platform. platform: its nodes with the times of their switches; None: what Batsim tells,
+    where nodes stay on.
     lost: what becomes of jobs on hosts that become unavailable (`lost.WAYS`).
 
-    There is a decision at time 0, as in Escala's own simulation, and after whatever happened. Batsim's calls are no events: one that is
-    not due by now (others came before it) changes nothing, since rules whose scores change with time are asked when they said. After the
-    last job nobody is asked, and the simulation ends.
+    There is a decision at time 0, as in Escala's own simulation, and after whatever happened. Batsim's calls are no
+    events: one that is not due by now (others came before it) changes nothing, since rules whose scores change with
+    time are asked when they said. After the last job nobody is asked, and the simulation ends.
     """
 
     def __init__(self, make: Callable[[Platform], Desk], platform: Platform | None, lost: str = STAY) -> None:
@@ -65,7 +67,11 @@ class Process:
             return reply
         self._execute(machine.ready(now), reply)
         kinds = {event.kind for event in message.events}
-        due = "REQUESTED_CALL" in kinds and self._due_s is not None and round(self._due_s * TICK_US) <= round(now * TICK_US)
+        due = (
+            "REQUESTED_CALL" in kinds
+            and self._due_s is not None
+            and round(self._due_s * TICK_US) <= round(now * TICK_US)
+        )
         if "SIMULATION_BEGINS" in kinds:
             self._call(FIRST_CALL_S, reply)
         elif (happened or due) and (machine.jobs or self.coming):
@@ -74,7 +80,8 @@ class Process:
             self.lost.finish(bool(machine.jobs), reply)
         if not self.coming and not self._calls and machine.stuck:
             raise EscalaError(
-                f"Batsim: {len(machine.jobs)} jobs wait, and nothing will ever happen: give policies under which every job can run"
+                f"Batsim: {len(machine.jobs)} jobs wait, and nothing will ever happen: give policies under which "
+                "every job can run"
             )
         return reply
 
@@ -85,7 +92,9 @@ class Process:
             return False
         machine = self._machine
         if machine is None:
-            raise EscalaError(f"Batsim: {quoted(event.kind)} came before SIMULATION_BEGINS: start this process first, then Batsim")
+            raise EscalaError(
+                f"Batsim: {quoted(event.kind)} came before SIMULATION_BEGINS: start this process first, then Batsim"
+            )
         if event.kind == "JOB_SUBMITTED":
             job = machine.submitted(event)
             self.lost.submitted(event)
@@ -108,7 +117,9 @@ class Process:
         elif event.kind == "SIMULATION_ENDS":
             self.over = True
         elif event.kind != "REQUESTED_CALL":
-            raise EscalaError(f"Batsim: {quoted(event.kind)} is an event that is not known here: switch off what sends it")
+            raise EscalaError(
+                f"Batsim: {quoted(event.kind)} is an event that is not known here: switch off what sends it"
+            )
         return event.kind != "REQUESTED_CALL"
 
     def _again(self, machine: Machine, name: str, state: Any, at_s: float, reply: Reply) -> None:
@@ -130,7 +141,9 @@ class Process:
                 self.lost.hit(machine.jobs.values(), nodes, reply)
             return True
         elif what not in NOTHING:
-            raise EscalaError(f"Batsim: it notifies of {quoted(what)}, which is not known here: switch off what sends it")
+            raise EscalaError(
+                f"Batsim: it notifies of {quoted(what)}, which is not known here: switch off what sends it"
+            )
         return False
 
     def _begin(self, event: Event, reply: Reply) -> None:
@@ -139,7 +152,9 @@ class Process:
         config = event.data.get("config")
         config = config if isinstance(config, dict) else {}
         if config.get("redis-enabled"):
-            raise EscalaError("Batsim: jobs are told by way of Redis, which is not asked: start Batsim without --enable-redis")
+            raise EscalaError(
+                "Batsim: jobs are told by way of Redis, which is not asked: start Batsim without --enable-redis"
+            )
         hosts = Hosts.told(event)
         platform = hosts.platform(self._given)
         self._desk, self._machine = self._make(platform), Machine(hosts, platform)
@@ -171,7 +186,12 @@ class Process:
         assert self._machine is not None
         for job in jobs:
             self.started += 1
-            reply.append(("EXECUTE_JOB", {"job_id": job.name, "alloc": intervals(self._machine.hosts.ids[node] for node in job.nodes)}))
+            reply.append(
+                (
+                    "EXECUTE_JOB",
+                    {"job_id": job.name, "alloc": intervals(self._machine.hosts.ids[node] for node in job.nodes)},
+                )
+            )
 
     def _call(self, at_s: float, reply: Reply) -> None:
         """Ask to be called, unless that is asked for already."""

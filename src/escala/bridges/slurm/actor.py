@@ -28,7 +28,17 @@ def commands(one: Allowed, user: str, lease_s: float) -> list[Command]:
     kind, what, value = one.wanted
     node, kept, end = f"nodename={what}", f"reservationname={PREFIX}{what}", f"endtime=now+{lease_s:.0f}"
     name(what) if kind != NICE else job(what)
-    lease = ("scontrol", "create", "reservation", kept, "starttime=now", end, f"nodes={what}", f"user={name(user)}", "flags=ignore_jobs")
+    lease = (
+        "scontrol",
+        "create",
+        "reservation",
+        kept,
+        "starttime=now",
+        end,
+        f"nodes={what}",
+        f"user={name(user)}",
+        "flags=ignore_jobs",
+    )
     known: dict[str, list[Command]] = {
         NICE: [("scontrol", "update", f"jobid={what}", f"nice={value}")],
         OFF_NODE: [lease, ("scontrol", "update", node, "state=power_down")],
@@ -41,8 +51,9 @@ def commands(one: Allowed, user: str, lease_s: float) -> list[Command]:
 
 
 class Changes:
-    """What is changed of Slurm, written before it is done. jobs: job -> the nice that it had first, and all that we gave it since, of which
-    the last may not have come to be; those that Slurm still knows. leases: name -> when we made it last. lost: there is no such file."""
+    """What is changed of Slurm, written before it is done. jobs: job -> the nice that it had first, and all that we
+    gave it since, of which the last may not have come to be; those that Slurm still knows. leases: name -> when we made
+    it last. lost: there is no such file."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / CHANGES
@@ -62,19 +73,27 @@ class Changes:
                 self._lines += 1
                 return
             name, old, new = str(told["job"]), int(told["old"]), int(told["new"])
-        except (ValueError, TypeError, KeyError, RecursionError):  # a line that was not finished: its command was never given
+        except (
+            ValueError,
+            TypeError,
+            KeyError,
+            RecursionError,
+        ):  # a line that was not finished: its command was never given
             return
         self.jobs.setdefault(name, (old, set()))[1].add(new)
         self._lines += 1
 
     def keep(self, seen: Seen) -> None:
-        """Forget jobs that Slurm no longer knows: none of them comes back, and nothing of theirs is to be undone. A look of which something
-        was left out says of no job that it is gone. The file is written anew once most of its lines mean nothing any more."""
+        """Forget jobs that Slurm no longer knows: none of them comes back, and nothing of theirs is to be undone. A
+        look of which something was left out says of no job that it is gone. The file is written anew once most of its
+        lines mean nothing any more."""
         if seen.left_out:
             return
         for gone in self.jobs.keys() - seen.jobs.keys():
             del self.jobs[gone]
-        told = [{"job": job, "old": old, "new": new} for job, (old, given) in self.jobs.items() for new in sorted(given)]
+        told = [
+            {"job": job, "old": old, "new": new} for job, (old, given) in self.jobs.items() for new in sorted(given)
+        ]
         if self._lines > 2 * (len(told) + len(self.leases)) + SLACK:
             lines = [*told, *({"lease": lease, "t": when} for lease, when in self.leases.items())]
             mode = self.path.stat().st_mode
@@ -110,9 +129,12 @@ class Changes:
         self._take(line)
 
     def undo(self, seen: Seen) -> tuple[list[tuple[str, int]], list[str]]:
-        """Jobs that still wait with a nice that we gave them, and what they had before; those whose nice somebody has set since."""
+        """Jobs that still wait with a nice that we gave them, and what they had before; those whose nice somebody has
+        set since."""
         others = self.set_since(seen)
-        mine = [(seen.jobs[name], old) for name, (old, _) in self.jobs.items() if name in seen.jobs and name not in others]
+        mine = [
+            (seen.jobs[name], old) for name, (old, _) in self.jobs.items() if name in seen.jobs and name not in others
+        ]
         return [(job.job_id, old) for job, old in mine if job.state == PENDING and job.nice != old], others
 
     def set_since(self, seen: Seen) -> list[str]:
@@ -124,7 +146,9 @@ class Changes:
 class Actor:
     """run: the clients. seal: of the guard whose permissions count. failed: called at each command that failed."""
 
-    def __init__(self, run: Run, seal: object, user: str, lease_s: float, changes: Changes, failed: Callable[[], None]) -> None:
+    def __init__(
+        self, run: Run, seal: object, user: str, lease_s: float, changes: Changes, failed: Callable[[], None]
+    ) -> None:
         self._run, self._seal, self._user, self._lease_s = run, seal, user, lease_s
         self.changes, self._failed = changes, failed
         if NAME.fullmatch(user) is None:
@@ -134,10 +158,12 @@ class Actor:
         """Its commands as lines to be typed."""
         return [" ".join(command) for command in commands(one, self._user, self._lease_s)]
 
-    def act(self, one: Allowed, seen: Seen, age_s: Callable[[], float], stale: Callable[[float], bool]) -> tuple[list[list[Any]], bool]:
-        """Carry it out: each command, and whether it was done; whether all were given, or what was seen has become too old meanwhile. A
-        failure leaves out the commands behind it, and gives up the lease of a node that could not be switched off. age_s: since it was
-        seen. EscalaError for what no guard let through."""
+    def act(
+        self, one: Allowed, seen: Seen, age_s: Callable[[], float], stale: Callable[[float], bool]
+    ) -> tuple[list[list[Any]], bool]:
+        """Carry it out: each command, and whether it was done; whether all were given, or what was seen has become too
+        old meanwhile. A failure leaves out the commands behind it, and gives up the lease of a node that could not be
+        switched off. age_s: since it was seen. EscalaError for what no guard let through."""
         if one.seal is not self._seal:
             raise EscalaError("a command that no guard let through: nothing is done (a fault of Escala)")
         out: list[list[Any]] = []

@@ -17,7 +17,8 @@ from escala.errors import EscalaError
 from escala.writing import locks
 
 AHEAD_S, SPREAD_S = 2 * 366 * 86400, 30 * 86400
-"""How far ahead a mark lies: farther than any job may last. By how much more at random, so that those of two processes differ."""
+"""How far ahead a mark lies: farther than any job may last. By how much more at random, so that those of two processes
+differ."""
 _CLUSTER = re.compile(r"^ClusterName\s*=\s*(\S+)\s*$", re.MULTILINE)
 
 
@@ -25,7 +26,9 @@ def cluster_of(run: Run) -> str:
     """The name of the cluster; EscalaError where Slurm names none."""
     found = _CLUSTER.search(run("scontrol", "show", "config"))
     if found is None:
-        raise EscalaError("scontrol show config: it names no ClusterName, by which one process at a time acts: nothing is begun")
+        raise EscalaError(
+            "scontrol show config: it names no ClusterName, by which one process at a time acts: nothing is begun"
+        )
     return name(found[1])
 
 
@@ -51,11 +54,15 @@ def alone(cluster: str, partition: str, folder: Path) -> Iterator[None]:
         path.touch(mode=0o600)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        raise EscalaError(f"{path}: the lock of those who act cannot be written ({why}): set XDG_STATE_HOME to a folder that can") from None
+        raise EscalaError(
+            f"{path}: the lock of those who act cannot be written ({why}): set XDG_STATE_HOME to a folder that can"
+        ) from None
     handle = locks.take(path)
     if handle is None:
         whose = path.read_text(encoding="utf-8", errors="replace").strip()
-        raise EscalaError(f"cluster {cluster}, partition {partition}: another process acts on it (--folder {whose}): end it first")
+        raise EscalaError(
+            f"cluster {cluster}, partition {partition}: another process acts on it (--folder {whose}): end it first"
+        )
     try:
         path.write_text(f"{folder.absolute()}\n", encoding="utf-8")
         yield
@@ -74,14 +81,15 @@ def refuse_others(seen: Seen, at: Layout, owns: Callable[[Reservation], bool]) -
     if found:
         whose, last = ",".join(found[0].users) or "nobody", max(one.end_s for one in found)
         raise EscalaError(
-            f"partition {at.partition}: {found[0].name} of {whose} is a lease that this folder did not make: end the process that made it, "
-            f"or begin when its leases have ended (in {max(last - seen.now_s, 0):.0f} s)"
+            f"partition {at.partition}: {found[0].name} of {whose} is a lease that this folder did not make: end the "
+            f"process that made it, or begin when its leases have ended (in {max(last - seen.now_s, 0):.0f} s)"
         )
 
 
 class Presence:
-    """Says in Slurm itself, also to other users and machines, that somebody acts on a partition: a reservation some years ahead, which
-    holds back no job, of a name that there can be once. It counts until its end less how far it lies ahead, and is renewed as leases are.
+    """Says in Slurm itself, also to other users and machines, that somebody acts on a partition: a reservation some
+    years ahead, which holds back no job, of a name that there can be once. It counts until its end less how far it lies
+    ahead, and is renewed as leases are.
     """
 
     def __init__(self, run: Run, at: Layout, user: str, lease_s: float, changes: Changes) -> None:
@@ -89,7 +97,8 @@ class Presence:
         self._name, self._held = MARK + name(at.partition), False
 
     def keep(self, seen: Seen) -> bool:
-        """Take it, or renew it when a third of its time has gone; False while somebody else's counts. EscalaError where a command fails."""
+        """Take it, or renew it when a third of its time has gone; False while somebody else's counts. EscalaError where
+        a command fails."""
         found, self._held = seen.reservations.get(self._name), False
         end = f"endtime=now+{AHEAD_S + SPREAD_S + self._lease_s:.0f}"
         left_s = 0.0 if found is None else counts_s(found, seen)
@@ -104,7 +113,13 @@ class Presence:
             self._run("scontrol", "delete", f"reservationname={self._name}")
         ahead = AHEAD_S + random.SystemRandom().randrange(SPREAD_S)
         self._changes.will_lease(self._name, seen.now_s + ahead)
-        told = (f"reservationname={self._name}", f"starttime=now+{ahead}", end, f"nodes={name(self._at.names[0])}", f"user={self._user}")
+        told = (
+            f"reservationname={self._name}",
+            f"starttime=now+{ahead}",
+            end,
+            f"nodes={name(self._at.names[0])}",
+            f"user={self._user}",
+        )
         self._run("scontrol", "create", "reservation", *told, "flags=ignore_jobs,overlap")
         self._held = True
         return True
@@ -114,8 +129,9 @@ class Presence:
         if not self.keep(seen):
             found = seen.reservations[self._name]
             raise EscalaError(
-                f"partition {self._at.partition}: a process of {','.join(found.users) or 'nobody'} acts on it, as reservation {self._name} "
-                f"says: end it, or begin when that counts no more (in {counts_s(found, seen):.0f} s)"
+                f"partition {self._at.partition}: a process of {','.join(found.users) or 'nobody'} acts on it, as "
+                f"reservation {self._name} says: end it, or begin when that counts no more (in "
+                f"{counts_s(found, seen):.0f} s)"
             )
 
     def leave(self) -> None:

@@ -1,4 +1,5 @@
-"""Clients of Slurm, run one at a time: no shell, a time limit, a small environment, and names that can be nothing but names."""
+"""Clients of Slurm, run one at a time: no shell, a time limit, a small environment, and names that can be nothing but
+names."""
 
 from __future__ import annotations
 
@@ -21,21 +22,27 @@ KEPT = ("PATH", "HOME", "SLURM_CONF", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR")
 MOST_BYTES, PIECE_BYTES = 1 << 28, 1 << 20
 NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,127}")
 NOT_LET = re.compile(r"Invalid user id|Access/permission denied")
-RIGHTS = "Slurm does not let this user do that (order needs AdminLevel=Operator, switching nodes AdminLevel=Administrator)"
+RIGHTS = (
+    "Slurm does not let this user do that (order needs AdminLevel=Operator, switching nodes AdminLevel=Administrator)"
+)
 JOB = re.compile(r"[1-9]\d{0,9}(_\d{1,9})?")
 
 
 def name(text: str) -> str:
     """The same, if it can stand in a command as the name of a node, partition, user or reservation."""
     if NAME.fullmatch(text) is None:
-        raise EscalaError(f"name {quoted(text)}: letters, digits, and _ . - inside are allowed: nothing is done with it")
+        raise EscalaError(
+            f"name {quoted(text)}: letters, digits, and _ . - inside are allowed: nothing is done with it"
+        )
     return text
 
 
 def job(text: str) -> str:
     """The same, if it can stand in a command as the number of a job."""
     if JOB.fullmatch(text) is None:
-        raise EscalaError(f"job {quoted(text)}: a number, or an array's and its task's as 12_3, is allowed: nothing is done with it")
+        raise EscalaError(
+            f"job {quoted(text)}: a number, or an array's and its task's as 12_3, is allowed: nothing is done with it"
+        )
     return text
 
 
@@ -62,7 +69,9 @@ class Clients:
         try:
             status, out, err = self._run(command, shown)
         except subprocess.TimeoutExpired:
-            raise Failed(f"{shown}: no answer within {self._limit_s:g} s: see whether slurmctld is well, or give --limit") from None
+            raise Failed(
+                f"{shown}: no answer within {self._limit_s:g} s: see whether slurmctld is well, or give --limit"
+            ) from None
         except OSError as error:
             raise Failed(f"{shown}: cannot be run ({(error.strerror or str(error)).lower()})") from None
         if status != 0:
@@ -75,7 +84,9 @@ class Clients:
         end = time.monotonic() + self._limit_s
         pipe = subprocess.PIPE
         with (
-            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=self._environment) as process,
+            subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=self._environment
+            ) as process,
             selectors.DefaultSelector() as ready,
         ):
             out, err = bytearray(), bytearray()
@@ -109,7 +120,9 @@ def _left(end: float, command: list[str]) -> float:
 def _found(client: str) -> str:
     path = shutil.which(client)
     if path is None:
-        raise EscalaError(f"{client}: no such program on the PATH: run on a node with Slurm's clients (Debian: slurm-client)")
+        raise EscalaError(
+            f"{client}: no such program on the PATH: run on a node with Slurm's clients (Debian: slurm-client)"
+        )
     path = os.path.realpath(path)
     if os.stat(path).st_mode & stat.S_IWOTH:
         raise EscalaError(f"{path}: everybody may write this program: mend its permissions")

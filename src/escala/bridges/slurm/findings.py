@@ -1,5 +1,5 @@
-"""What a journal amounts to: hours off, energy, whose waits would have changed, how far the policy agrees with Slurm, and how far that may
-be trusted. From the journal alone."""
+"""What a journal amounts to: hours off, energy, whose waits would have changed, how far the policy agrees with Slurm,
+and how far that may be trusted. From the journal alone."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ from escala.platform import Platform
 
 DAY_S, HOUR_S, KWH_J = 86400.0, 3600.0, 3.6e6
 LEAST_DAYS, LEAST_STARTS, MOST_HALF_WIDTH, MOST_MISSED = 7.0, 200, 0.05, 0.02
-"""From when on an operator may trust the figures: a week with its nights, enough starts, a share that is known to 5 points, few gaps."""
-NAMED = 5
-LONGER_S = 300.0
-"""A wait that is longer by more than this is worth a sentence."""
+"""From when on an operator may trust the figures: a week with its nights, enough starts, a share that is known to 5
+points, few gaps."""
 SWITCHING = ("power", "full")
 """Modes in which nodes are switched in truth: nothing is pretended, so that no saving is known."""
 SUMS = ("watched_s", "off_s", "switching_s", "idle_s", "truly_off_s", "saved_j", "gap_s")
@@ -31,9 +29,11 @@ SUMS = ("watched_s", "off_s", "switching_s", "idle_s", "truly_off_s", "saved_j",
 
 @dataclass
 class Findings:
-    """sums: of `SUMS`. starts: rows as `Watch.judge` gives them, one a job. delays: job -> user, s. partitions: of jobs that have started.
-    loose: jobs that asked for more nodes than their CPUs need. counts: of a shield's decisions. acting: of the looks in which nodes were
-    switched in truth, where a journal has others too: they are in none of the other figures. away_s: what they watched in between.
+    """sums: of `SUMS`. starts: rows as `Watch.judge` gives them, one a job. delays: job -> user, s. partitions: of jobs
+    that have started.
+    loose: jobs that asked for more nodes than their CPUs need. counts: of a shield's decisions. acting: of the looks in
+    which nodes were switched in truth, where a journal has others too: they are in none of the other figures. away_s:
+    what they watched in between.
     kept: job -> user, and how long it waited for nodes while leases kept some off, s."""
 
     about: dict[str, Any]
@@ -84,8 +84,9 @@ class Findings:
         return [row[3] - row[5] for row in self.starts.values() if row[4] == "earlier" and row[5] is not None]
 
     def moved(self, row: Sequence[Any]) -> tuple[str, float | None] | None:
-        """How a start would have moved (earlier, same, later), and by how much, s (None: nobody knows); None where nobody was asked. Nodes
-        that the policy had off make a job later, whether or not it would have started it at once."""
+        """How a start would have moved (earlier, same, later), and by how much, s (None: nobody knows); None where
+        nobody was asked. Nodes that the policy had off make a job later, whether or not it would have started it at
+        once."""
         woken = self.delays[row[0]][1] if row[0] in self.delays else 0.0
         if row[4] == "earlier":
             return "earlier", None if row[5] is None else row[5] - row[3]
@@ -102,15 +103,25 @@ class Findings:
         return [row[place] - row[3] for row in self.starts.values() if row[place] is not None]
 
     def wanting(self) -> list[tuple[str, float | None]]:
-        """What is missing before the figures may be trusted, with the days until it is there at the rate so far (None: unknown)."""
+        """What is missing before the figures may be trusted, with the days until it is there at the rate so far (None:
+        unknown)."""
         out: list[tuple[str, float | None]] = []
         if self.days < LEAST_DAYS:
             out.append((f"{LEAST_DAYS:g} days watched (so far {self.days:.2g})", LEAST_DAYS - self.days))
         share, low, high = self.agreement
-        needed = max(LEAST_STARTS, math.ceil(share * (1 - share) * (1.96 / MOST_HALF_WIDTH) ** 2)) if self.asked else LEAST_STARTS
+        needed = (
+            max(LEAST_STARTS, math.ceil(share * (1 - share) * (1.96 / MOST_HALF_WIDTH) ** 2))
+            if self.asked
+            else LEAST_STARTS
+        )
         if self.asked < needed or (high - low) / 2 > MOST_HALF_WIDTH:
             more = max(needed - self.asked, 1)
-            out.append((f"{needed} starts asked about (so far {self.asked})", more * self.days / self.asked if self.asked else None))
+            out.append(
+                (
+                    f"{needed} starts asked about (so far {self.asked})",
+                    more * self.days / self.asked if self.asked else None,
+                )
+            )
         if self.missed > MOST_MISSED:
             out.append((f"at most {MOST_MISSED:.0%} of the time unwatched (so far {self.missed:.0%})", None))
         return out
@@ -127,8 +138,8 @@ def wilson(hits: int, of: int) -> tuple[float, float, float]:
 
 
 def find(path: Path) -> Findings:
-    """Read a journal. A look that was written twice counts once, as it was written last. Looks in which nodes were switched in truth are
-    counted apart from the others."""
+    """Read a journal. A look that was written twice counts once, as it was written last. Looks in which nodes were
+    switched in truth are counted apart from the others."""
     parts = {acts: Findings(about(path)) for acts in (False, True)}
     acts = False
     last: dict[int, tuple[bool, dict[str, Any]]] = {}
@@ -141,14 +152,20 @@ def find(path: Path) -> Findings:
             acts = record["mode"] in SWITCHING
             parts[acts].begun += 1
             parts[acts].about = record
-            who = {key: record[key] for key in ("policies", "names")} | {"platform": Platform.from_spec(record["platform"]).spec()}
-            for key, value in (who | record.get("options", {})).items():  # an option that an older one does not tell may be any
+            who = {key: record[key] for key in ("policies", "names")} | {
+                "platform": Platform.from_spec(record["platform"]).spec()
+            }
+            # an option that an older one does not tell may be any
+            for key, value in (who | record.get("options", {})).items():
                 begun_by.setdefault(key, set()).add(json.dumps(value, sort_keys=True))
         elif record["kind"] == LOOK:
             leased |= {record["t"]} if record.get("leases") else set()
             last[int(record["seq"])] = acts, {key: record.get(key) for key in ("t", "lived", "started", "counts")}
     if any(len(values) > 1 for values in begun_by.values()):
-        raise EscalaError(f"{path}: several policies, options, machines or watts wrote it: take a folder for each, and report each alone")
+        raise EscalaError(
+            f"{path}: several policies, options, machines or watts wrote it: take a folder for each, and report each "
+            "alone"
+        )
     counted: dict[str, int] = {}
     for acts, record in last.values():
         _add(parts[acts], record)
@@ -178,8 +195,8 @@ def _add(found: Findings, record: dict[str, Any]) -> None:
 
 
 def _jobs(found: Findings, path: Path, leased: Set[float]) -> None:
-    """Count the jobs, those whose nodes the policy does not see, and how long each waited while leases kept nodes off (at looks of
-    `leased`)."""
+    """Count the jobs, those whose nodes the policy does not see, and how long each waited while leases kept nodes off
+    (at looks of `leased`)."""
     held, before = found.acting or found, math.nan
     longest = 3.0 * float(held.about.get("period_s", 0.0)) + 5.0  # of a time between two looks that counts
     cpus = statistics.median(Platform.from_spec(found.about["platform"]).cores.tolist())
@@ -187,7 +204,12 @@ def _jobs(found: Findings, path: Path, leased: Set[float]) -> None:
     for seen in looks(path):
         spent, before = seen.now_s - before, seen.now_s
         for job in seen.jobs.values():
-            if seen.now_s in leased and spent <= longest and job.free and held.about["partition"] in job.partition.split(","):
+            if (
+                seen.now_s in leased
+                and spent <= longest
+                and job.free
+                and held.about["partition"] in job.partition.split(",")
+            ):
                 held.kept[job.job_id] = job.user, held.kept.get(job.job_id, ("", 0.0))[1] + spent
             if job.job_id in found.starts:
                 found.partitions[job.job_id] = job.partition
@@ -198,7 +220,8 @@ def _jobs(found: Findings, path: Path, leased: Set[float]) -> None:
 
 @dataclass
 class Waits:
-    """How the starts of somebody's jobs would have moved. changes: s, of those of which it is known; below 0: earlier."""
+    """How the starts of somebody's jobs would have moved. changes: s, of those of which it is known; below 0:
+    earlier."""
 
     name: str
     how: Counter[str] = field(default_factory=Counter)
@@ -210,10 +233,19 @@ class Waits:
         return max([0.0, *self.changes])
 
     def row(self) -> tuple[Any, ...]:
-        """Name, jobs, those earlier, the same, later and later by nobody knows what; median change, longest further and spared wait, s."""
+        """Name, jobs, those earlier, the same, later and later by nobody knows what; median change, longest further and
+        spared wait, s."""
         known = statistics.median(self.changes) if self.changes else None
         counts = (self.how[word] for word in ("earlier", "same", "later"))
-        return self.name, self.how.total(), *counts, self.how.total() - len(self.changes), known, self.longest, -min([0.0, *self.changes])
+        return (
+            self.name,
+            self.how.total(),
+            *counts,
+            self.how.total() - len(self.changes),
+            known,
+            self.longest,
+            -min([0.0, *self.changes]),
+        )
 
 
 def waits_by(found: Findings, whose: str) -> list[Waits]:
@@ -227,161 +259,3 @@ def waits_by(found: Findings, whose: str) -> list[Waits]:
             one.how[moved[0]] += 1
             one.changes += [] if moved[1] is None else [moved[1]]
     return sorted(out.values(), key=lambda one: (-one.longest, -one.how["later"], one.name))
-
-
-def answers(
-    found: Findings, price: float | None = None, currency: str = "", carbon: float | None = None, longer_s: float = LONGER_S
-) -> list[str]:
-    """What an operator asks, in sentences; the answer first, each figure with its condition. longer_s: the further wait that counts."""
-    if found.about.get("mode") in SWITCHING:
-        out = [f"Beside Slurm {_switching(found)}"]
-        out.append(
-            "What that saved is not told by a journal: nobody knows what would have been without it. Ask a meter, or shadow days before."
-        )
-    else:
-        out = [*_off(found), *_energy(found, price, currency, carbon)]
-    if found.acting is not None:
-        out.append(f"Apart from that, {_switching(found.acting)} They are in none of the other figures, and what they saved is not known.")
-    if (acting := found.acting or (found if found.about.get("mode") in SWITCHING else None)) is not None:
-        out.append(_kept(acting))
-    out += [_longer(found, longer_s), _delayed(found)]
-    share, low, high = found.agreement
-    if found.asked:
-        out.append(
-            f"Of {found.asked:,} starts that the policy was asked about it would have done {share:.0%} too "
-            f"(95 % interval {low:.0%} to {high:.0%}); {found.how['earlier']:,} jobs it would have started before{_by(found.earlier())}, "
-            f"{found.how['later']:,} not yet. It was asked each time about the machine as Slurm had left it."
-        )
-    out.append(_shielded(found))
-    out += [_expected(found, 6, "the policy's plan"), _expected(found, 7, "Slurm's own estimate")]
-    return [*filter(None, out), trust(found)]
-
-
-def _switching(found: Findings) -> str:
-    return f"for {_span(found.sums['watched_s'])}, switching nodes: they were off for {_hours(found.sums['truly_off_s'])}, by whomever."
-
-
-def _kept(found: Findings) -> str:
-    """What may have been caused by nodes that were kept off in truth."""
-    if not found.kept:
-        return "No job was seen to wait for nodes while leases kept some off."
-    waits, users = [kept for _, kept in found.kept.values()], len({user for user, _ in found.kept.values()})
-    told = f"While leases kept nodes off, {len(waits):,} jobs of {users:,} users waited for nodes"
-    return f"{told}: {_three(statistics.mean(waits))} s on average, {_three(max(waits))} s at most. Leases caused no more, gaps apart."
-
-
-def _off(found: Findings) -> list[str]:
-    sums = found.sums
-    told = f"Beside Slurm for {_span(sums['watched_s'])}: {found.about['policies']} would have had nodes off for {_hours(sums['off_s'])}"
-    share = (
-        f", {sums['off_s'] / sums['idle_s']:.0%} of the {_hours(sums['idle_s'])} for which they were on and idle" if sums["idle_s"] else ""
-    )
-    return [f"{told}{share}."]
-
-
-def _energy(found: Findings, price: float | None, currency: str, carbon: float | None) -> list[str]:
-    if not Platform.from_spec(found.about["platform"]).has_energy:
-        return ["No energy is known: no watts were given (--power)."]
-    kwh = found.sums["saved_j"] / KWH_J
-    told = f"That saves {_three(kwh)} kWh"
-    told += "" if price is None else f", {_three(kwh * price)} {currency}".rstrip()
-    told += "" if carbon is None else f", {_three(kwh * carbon / 1000)} kg CO2"
-    told += ": against nodes that stay on and idle, with the watts that were given, switches paid for."
-    return [f"{told} {_year(found, kwh, price, currency)}"]
-
-
-def trust(found: Findings) -> str:
-    """May an operator trust these figures, and if not, from when on?"""
-    wanting = found.wanting()
-    if not wanting:
-        return "Enough was watched for these figures to be relied on for days like these; other seasons may differ."
-    when = [days for _, days in wanting]
-    until = "" if None in when else f" At this rate that takes {max(day for day in when if day is not None):.2g} more days."
-    return f"Do not decide by these figures yet: wanted are {' and '.join(what for what, _ in wanting)}.{until}"
-
-
-def conditions(found: Findings) -> list[str]:
-    """What the figures leave out."""
-    out = [f"{found.n_looks:,} looks, {found.n_missed:,} missed; {_span(found.sums['gap_s'])} in gaps, which count nowhere."]
-    out.append(f"{found.how['unasked']} starts were not asked about: these jobs had ended before the next look.")
-    if found.loose:
-        loose = f"{found.loose} of {found.jobs} jobs asked for more nodes than their CPUs need"
-        out.append(f"{loose}: the policy may have placed them on fewer.")
-    out.append(
-        "A later start is by the policy's plan at that look, which takes jobs to run as long as they may; or by the time that a node needs "
-        "to be switched on, which is the least."
-    )
-    out.append("Each step is judged alone: what would have followed from another start, only a simulation of the log tells.")
-    return out
-
-
-def _span(seconds: float) -> str:
-    if seconds >= 2 * DAY_S:
-        return f"{_three(seconds / DAY_S)} days"
-    return f"{_three(seconds / HOUR_S)} hours" if seconds >= 2 * HOUR_S else f"{_three(seconds / 60)} minutes"
-
-
-def _three(value: float) -> str:
-    """Three digits of a number, and no powers of ten for what a site may save in a year."""
-    return f"{float(f'{value:.3g}'):,.12g}"
-
-
-def _hours(node_s: float) -> str:
-    return f"{_three(node_s / HOUR_S)} node-hours"
-
-
-def _year(found: Findings, kwh: float, price: float | None, currency: str) -> str:
-    if found.days < LEAST_DAYS:
-        return f"It is not scaled to a year: {LEAST_DAYS:g} days are needed for that."
-    yearly = kwh / found.days * 365.25
-    money = "" if price is None else f", {_three(yearly * price)} {currency}".rstrip()
-    return f"A year of such days: {_three(yearly)} kWh{money}."
-
-
-def _longer(found: Findings, longer_s: float) -> str:
-    users = waits_by(found, "user")
-    if not users:
-        return ""
-    minutes = f"{_three(longer_s / 60)} minutes"
-    jobs = sum(later > longer_s for one in users for later in one.changes)
-    worst = [one for one in users if one.longest > longer_s]
-    told = f"{len(worst)} of {len(users)} users would have waited longer for a job by more than {minutes}"
-    if worst:
-        told += f": {jobs:,} jobs, at most {_span(worst[0].longest)} ({', '.join(one.name for one in worst[:NAMED])}"
-        told += f" and {len(worst) - NAMED} more)" if len(worst) > NAMED else ")"
-    spared = sum(min([0.0, *one.changes]) < -longer_s for one in users)
-    told += f"; {spared} had a job that would have waited shorter by as much." if spared else "."
-    unknown = sum(one.how.total() - len(one.changes) for one in users)
-    return f"{told} By how much {unknown} other starts would have moved is not known." if unknown else told
-
-
-def _delayed(found: Findings) -> str:
-    if not found.delays:
-        return f"None of {len(found.starts):,} started jobs lay on a node that the policy had off."
-    waits = [later for _, later in found.delays.values()]
-    users = len({user for user, _ in found.delays.values()})
-    return (
-        f"{len(waits):,} of {len(found.starts):,} started jobs, of {users:,} users, would have waited for nodes to wake: "
-        f"{_three(statistics.mean(waits))} s on average, {_three(max(waits))} s at most."
-    )
-
-
-def _shielded(found: Findings) -> str:
-    choices, unlike, over = (found.counts[name] for name in ("choices", "unlike", "overruled"))
-    if not choices:
-        return ""
-    return f"The shield overruled {over} of {choices} choices of the agent ({over / choices:.1%}); {unlike} were unlike its base's."
-
-
-def _by(seconds: Sequence[float]) -> str:
-    return f" (by {_three(statistics.median(seconds))} s in the median)" if seconds else ""
-
-
-def _expected(found: Findings, place: int, whose: str) -> str:
-    errors = found.errors(place)
-    if not errors:
-        return ""
-    middle, off = statistics.median(errors), statistics.median(map(abs, errors))
-    side = "as early as late" if middle == 0 else f"{_three(abs(middle))} s {'late' if middle > 0 else 'early'}"
-    told = f"Starts expected by {whose} for {len(errors):,} waiting jobs: {_three(off)} s off in the median, {side}."
-    return f"{told} Jobs that end before their limit make plans late."

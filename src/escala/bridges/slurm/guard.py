@@ -1,4 +1,5 @@
-"""Guards: the only way from what a policy wants to a command. What they let through bears their seal; nobody acts on anything else."""
+"""Guards: the only way from what a policy wants to a command. What they let through bears their seal; nobody acts on
+anything else."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from escala.bridges.slurm.snapshots import OFF, ON, PREFIX, SINKING, Layout, for
 from escala.errors import EscalaError
 
 OFF_NODE, WAKE, LEASE, RENEW, FREE, NICE = "off", "wake", "lease", "renew", "free", "nice"
-"""What may be wanted: switch off under a new lease, switch on, lease a node that is off, renew a lease, give it up, set a job's nice."""
+"""What may be wanted: switch off under a new lease, switch on, lease a node that is off, renew a lease, give it up, set
+a job's nice."""
 
 MINUTE_S = 60.0
 FIRST_ASIDE_S, MOST_ASIDE_S = 600.0, 86400.0
@@ -23,7 +25,8 @@ MOST_BOOTS = 3
 """Boots that fail in a row before no node is woken while one is set aside: what is broken is not the node."""
 MOST_NICE = 2_000_000_000
 UNMET_S = 60.0
-"""How long Slurm may leave a job waiting that the policy starts on nodes that are on, before nodes that are kept off get the blame."""
+"""How long Slurm may leave a job waiting that the policy starts on nodes that are on, before nodes that are kept off
+get the blame."""
 BOOTS = 2
 """For how many boots' time the leases are given up then; what waits on waits for something else."""
 
@@ -46,8 +49,10 @@ class Allowed:
 
 @dataclass(frozen=True)
 class Limits:
-    """spare: nodes that stay on and idle. switches: a minute, of all nodes, off and on each by itself. changes: of jobs a minute.
-    most_off: nodes (None: all). min_on_s, min_off_s: of a node. longest_wait_s: a job that has waited longer ends all holding back.
+    """spare: nodes that stay on and idle. switches: a minute, of all nodes, off and on each by itself. changes: of jobs
+    a minute.
+    most_off: nodes (None: all). min_on_s, min_off_s: of a node. longest_wait_s: a job that has waited longer ends all
+    holding back.
     boot_s: what a node may take to be on. lease_s: of a reservation. allowed: the nodes that may be switched."""
 
     spare: int = 1
@@ -64,10 +69,11 @@ class Limits:
 
 @dataclass
 class Memory:
-    """switched, woken, changed: when nodes were switched off, on, jobs changed. off_at, woken_at: node -> when we did that. on_since:
-    node -> when it was first seen on after it was off. boots: node -> failed boots, and until when it is set aside. down: those of them
-    that Slurm has marked down since. in_a_row: boots that failed since one went well, or since an operator resumed a node. unmet: job
-    -> since when the policy has started it on nodes that are on, and Slurm has not."""
+    """switched, woken, changed: when nodes were switched off, on, jobs changed. off_at, woken_at: node -> when we did
+    that. on_since: node -> when it was first seen on after it was off. boots: node -> failed boots, and until when it
+    is set aside. down: those of them that Slurm has marked down since. in_a_row: boots that failed since one went well,
+    or since an operator resumed a node. unmet: job -> since when the policy has started it on nodes that are on, and
+    Slurm has not."""
 
     switched: list[float] = field(default_factory=list)
     woken: list[float] = field(default_factory=list)
@@ -179,7 +185,11 @@ class Guard:
 
     def overdue(self, seen: Seen) -> list[Job]:
         """Jobs that have waited for nodes longer than anybody may be kept waiting."""
-        return [job for job in seen.jobs.values() if waits(job, self._at) and seen.now_s - job.submit_s > self.limits.longest_wait_s]
+        return [
+            job
+            for job in seen.jobs.values()
+            if waits(job, self._at) and seen.now_s - job.submit_s > self.limits.longest_wait_s
+        ]
 
     def wish(self, seen: Seen, starts: Mapping[str, Iterable[str]]) -> None:
         """What the policy starts at this look: job -> nodes."""
@@ -188,8 +198,9 @@ class Guard:
         self.memory.unmet = {job: known.get(job, seen.now_s) for job in on}
 
     def held_up(self, seen: Seen) -> str:
-        """Why no node may be kept off now; "" where some may. A job has waited too long; or Slurm does not start one that the policy has
-        started on nodes that are on: it needs others, of which the policy knows nothing (features, memory, names)."""
+        """Why no node may be kept off now; "" where some may. A job has waited too long; or Slurm does not start one
+        that the policy has started on nodes that are on: it needs others, of which the policy knows nothing (features,
+        memory, names)."""
         if self.overdue(seen):
             return "longest-wait"
         first = max(UNMET_S, 2 * self._period_s)
@@ -205,15 +216,17 @@ class Guard:
     def sort(
         self, seen: Seen, wanted: Iterable[Wanted], unsure: Set[str] = frozenset(), done: bool = True
     ) -> tuple[list[Allowed], list[list[str]]]:
-        """What may be done, and what not: kind, name, which guard. unsure: nodes of which nothing certain is known. done: it will be
-        done, and counts from now."""
+        """What may be done, and what not: kind, name, which guard. unsure: nodes of which nothing certain is known.
+        done: it will be done, and counts from now."""
         allowed: list[Allowed] = []
         refused: list[list[str]] = []
         held, usable, off = self.held_up(seen), self._idle(seen, unsure), self._off(seen)
         others, claimed = foreign(seen), self.claimed(seen)
         for one in wanted:
             why = (
-                self._job(seen, one) if one.kind == NICE else self._node(seen, one, "others-wait" if one.name in claimed else held, others)
+                self._job(seen, one)
+                if one.kind == NICE
+                else self._node(seen, one, "others-wait" if one.name in claimed else held, others)
             )
             if not why and one.kind == OFF_NODE:
                 why = self._spare(one.name, usable, off)
@@ -253,7 +266,11 @@ class Guard:
         """Nodes that are on, idle and usable."""
         others, busy = foreign(seen), _held(seen)
         nodes = (seen.nodes[name] for name in self._at.names)
-        return {one.name for one in nodes if _idle(one) and not gone(one, others) and one.name not in busy and one.name not in unsure}
+        return {
+            one.name
+            for one in nodes
+            if _idle(one) and not gone(one, others) and one.name not in busy and one.name not in unsure
+        }
 
     def _off(self, seen: Seen) -> set[str]:
         return {name for name in self._at.names if power_of(seen.nodes[name]) in (OFF, SINKING)}

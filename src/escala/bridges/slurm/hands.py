@@ -1,4 +1,5 @@
-"""The modes in which something is done: advise (say the commands), order (nices), power (nodes, by leases), full (both)."""
+"""The modes in which something is done: advise (say the commands), order (nices), power (nodes, by leases), full
+(both)."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ MOST_ERRORS = 2
 
 
 class Steering:
-    """Does what the guard lets through. presence: says that it acts. pretends: nodes are switched in the policy's eyes only."""
+    """Does what the guard lets through. presence: says that it acts. pretends: nodes are switched in the policy's eyes
+    only."""
 
     def __init__(self, mode: str, at: Layout, guard: Guard, actor: Actor, presence: Presence | None = None) -> None:
         self.mode, self._at, self._guard, self._actor, self._presence = mode, at, guard, actor, presence
@@ -44,7 +46,9 @@ class Steering:
         """Nodes that did not boot, which the policy shall not count on."""
         return set() if self.pretends else self._guard.aside(now_s)
 
-    def act(self, seen: Seen, orders: Orders, desk: Desk, asked: Snapshot, decided_s: float, unsure: Set[str]) -> dict[str, Any]:
+    def act(
+        self, seen: Seen, orders: Orders, desk: Desk, asked: Snapshot, decided_s: float, unsure: Set[str]
+    ) -> dict[str, Any]:
         """What was done, refused, and is held now; for the journal."""
         guard, names = self._guard, self._at.names
         begun = guard.monotonic()
@@ -57,9 +61,17 @@ class Steering:
             self._actor.changes.keep(seen)
         guard.look(seen)
         if not self.pretends:
-            guard.wish(seen, {one.job_id: [names[k] for low, high, _ in one.nodes for k in range(low, high + 1)] for one in orders.starts})
+            guard.wish(
+                seen,
+                {
+                    one.job_id: [names[k] for low, high, _ in one.nodes for k in range(low, high + 1)]
+                    for one in orders.starts
+                },
+            )
         kept = leases.held(seen, guard.owns)
-        found: dict[str, Any] = {"leases": sorted(kept), "aside": sorted(self.aside(seen.now_s))} if not self.pretends else {}
+        found: dict[str, Any] = (
+            {"leases": sorted(kept), "aside": sorted(self.aside(seen.now_s))} if not self.pretends else {}
+        )
         why = guard.blocked(seen, decided_s, age_s())
         if not why and self.mode != ADVISE:
             why = self._kept_out(seen)
@@ -95,8 +107,8 @@ class Steering:
             self._actor.changes.begin()
 
     def _carry_out(self, allowed: list[Allowed], seen: Seen, age_s: Callable[[], float]) -> dict[str, list[list[Any]]]:
-        """One after the other: what was done, whose nices were changed, and what was left since what was seen became too old meanwhile, or
-        commands failed."""
+        """One after the other: what was done, whose nices were changed, and what was left since what was seen became
+        too old meanwhile, or commands failed."""
         guard, errors = self._guard, 0
         acted: list[list[Any]] = []
         changed: list[list[Any]] = []
@@ -119,8 +131,9 @@ class Steering:
         return {"acted": acted, "changed": changed, "refused": left}
 
     def _wanted(self, seen: Seen, orders: Orders, desk: Desk, asked: Snapshot) -> tuple[list[Wanted], list[list[str]]]:
-        """Leases that run out first. Order before power: a node is anybody's once it is awake, so that the job that it is woken for has to
-        be first by then. Also what is not asked for yet: the first jobs come first whole, so that no two get the same priority."""
+        """Leases that run out first. Order before power: a node is anybody's once it is awake, so that the job that it
+        is woken for has to be first by then. Also what is not asked for yet: the first jobs come first whole, so that
+        no two get the same priority."""
         out: list[Wanted] = []
         later: list[str] = []
         names, guard = self._at.names, self._guard

@@ -1,4 +1,5 @@
-"""The journal: one line of JSON a look, only ever appended, so that whatever kills its writer loses the line at hand at most."""
+"""The journal: one line of JSON a look, only ever appended, so that whatever kills its writer loses the line at hand at
+most."""
 
 from __future__ import annotations
 
@@ -21,8 +22,9 @@ MOST_BROKEN, MOST_UNFINISHED = 10, 2
 
 
 class Mark(NamedTuple):
-    """A place in a journal up to which it was read or written. end: the byte behind its last line. last, total: where that line begins, and
-    its sum. lines: so many stand before the end. begun: where the last record of who began stands; -1: nowhere."""
+    """A place in a journal up to which it was read or written. end: the byte behind its last line. last, total: where
+    that line begins, and its sum. lines: so many stand before the end. begun: where the last record of who began
+    stands; -1: nowhere."""
 
     end: int = 0
     last: int = 0
@@ -32,7 +34,8 @@ class Mark(NamedTuple):
 
 
 class Journal:
-    """Writes at the end of a file, which nobody else may write meanwhile. mark: where that is, once `goes_on` has read what is there.
+    """Writes at the end of a file, which nobody else may write meanwhile. mark: where that is, once `goes_on` has read
+    what is there.
 
     Raises:
         EscalaError: another process writes it, or it cannot be written.
@@ -43,13 +46,16 @@ class Journal:
         try:
             self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o640)
         except OSError as error:
-            raise EscalaError(f"{path}: cannot be written ({(error.strerror or str(error)).lower()}): name another folder") from None
+            raise EscalaError(
+                f"{path}: cannot be written ({(error.strerror or str(error)).lower()}): name another folder"
+            ) from None
         self._lock = locks.take(path)
         if self._lock is None:
             os.close(self._file)
             raise EscalaError(f"{path}: another process writes this journal: end it, or name another folder")
         end = os.lseek(self._file, 0, os.SEEK_END)
-        self._unfinished = end > 0 and os.pread(self._file, 1, end - 1) != b"\n"  # a line that its writer did not finish
+        # a line that its writer did not finish
+        self._unfinished = end > 0 and os.pread(self._file, 1, end - 1) != b"\n"
         self.mark = Mark()
         self._broken = 0  # lines behind it that are no records
 
@@ -69,9 +75,9 @@ class Journal:
         self._broken = 0
 
     def goes_on(self, mark: Any) -> dict[str, Any] | None:
-        """The last record of who began, where somebody goes on with the journal; None where there is none. mark: as it was after some look,
-        as a list; what stands before it was read then, and is not read again. EscalaError where the rest could not be read later: that is
-        better known before weeks are written behind it."""
+        """The last record of who began, where somebody goes on with the journal; None where there is none. mark: as it
+        was after some look, as a list; what stands before it was read then, and is not read again. EscalaError where
+        the rest could not be read later: that is better known before weeks are written behind it."""
         begun = _begun_before(self.path, mark)
         if begun is not None:
             self.mark = Mark(*mark)
@@ -102,13 +108,19 @@ def _sum(line: bytes) -> str:
 
 
 def _begun_before(path: Path, mark: Any) -> dict[str, Any] | None:
-    """The record of who began that a mark tells of; None where the journal is not as the mark says, or there is none."""
+    """The record of who began that a mark tells of; None where the journal is not as the mark says, or there is
+    none."""
     try:
         told = Mark(*mark)
         with open(path, "rb") as file:
             file.seek(told.last)
             line = file.read(told.end - told.last)
-            if not 0 <= told.begun <= told.last or told.lines < 1 or _sum(line) != told.total or not line.endswith(b"\n"):
+            if (
+                not 0 <= told.begun <= told.last
+                or told.lines < 1
+                or _sum(line) != told.total
+                or not line.endswith(b"\n")
+            ):
                 return None
             file.seek(told.begun)
             record = _parsed(file.readline(LONGEST))
@@ -118,8 +130,9 @@ def _begun_before(path: Path, mark: Any) -> dict[str, Any] | None:
 
 
 def numbered(path: Path, spared: int = -1) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The records of a journal, with the numbers of their lines. A line that its writer did not finish is left out: the last one, or one
-    behind which somebody begins. spared: lines that are none, of a file that holds no record yet; -1: there has to be one.
+    """The records of a journal, with the numbers of their lines. A line that its writer did not finish is left out: the
+    last one, or one behind which somebody begins. spared: lines that are none, of a file that holds no record yet; -1:
+    there has to be one.
 
     Raises:
         EscalaError: the file is no journal, of a later version, or a line of it is damaged.
@@ -169,7 +182,8 @@ def _refuse(path: Path, number: int, record: Any) -> None:
     version = record.get("v") if isinstance(record, dict) else VERSION
     if isinstance(version, int) and version != VERSION:
         raise EscalaError(
-            f"{path}, line {number}: a journal of version {quoted(version)}, this Escala reads {VERSION}: read it with its own"
+            f"{path}, line {number}: a journal of version {quoted(version)}, this Escala reads {VERSION}: read it "
+            "with its own"
         )
     why = wrong(record) or ("" if version == VERSION else f"v is {quoted(version)}")
     if why:
@@ -178,4 +192,6 @@ def _refuse(path: Path, number: int, record: Any) -> None:
 
 def damaged(path: Path, number: int, why: str) -> EscalaError:
     """What a journal's line is refused with."""
-    return EscalaError(f"{path}, line {number}: damaged ({why}): take it out, as by sed -i {number}d, and go on without what it says")
+    return EscalaError(
+        f"{path}, line {number}: damaged ({why}): take it out, as by sed -i {number}d, and go on without what it says"
+    )

@@ -1,6 +1,8 @@
-"""The clients' JSON: numbers are plain in 22.05, {set, infinite, number} from data_parser v0.0.39 on; states are words or lists of words.
+"""The clients' JSON: numbers are plain in 22.05, {set, infinite, number} from data_parser v0.0.39 on; states are words
+or lists of words.
 
-squeue --json lists finished jobs for MinJobAge, and arrays as one record: the text is read faster, and is the first choice.
+squeue --json lists finished jobs for MinJobAge, and arrays as one record: the text is read faster, and is the first
+choice.
 """
 
 from __future__ import annotations
@@ -12,7 +14,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from escala.bridges.slurm.hosts import expand
-from escala.bridges.slurm.seen import LATEST_S, MOST_WHOLE, Job, Node, Reservation, sound_job, sound_node, state_of, understood, unreadable
+from escala.bridges.slurm.seen import (
+    LATEST_S,
+    MOST_WHOLE,
+    Job,
+    Node,
+    Reservation,
+    sound_job,
+    sound_node,
+    state_of,
+    understood,
+    unreadable,
+)
 from escala.errors import EscalaError, one_line, quoted
 
 DEEPEST = 32
@@ -68,7 +81,11 @@ def parsed(printed: str, what: str, key: str) -> list[dict[str, Any]]:
     if wrong := first_error(told):  # 23.02 without slurmdbd lists one job, and ends well
         raise EscalaError(f"{what}: Slurm says that its answer is not whole: {wrong}: use --read text")
     records = told.get(key) if isinstance(told, dict) else None
-    if not isinstance(records, list) or len(records) > MOST_JOBS or not all(isinstance(record, dict) for record in records):
+    if (
+        not isinstance(records, list)
+        or len(records) > MOST_JOBS
+        or not all(isinstance(record, dict) for record in records)
+    ):
         raise EscalaError(f"{what}: its JSON has no list of {key}: use --read text")
     return records
 
@@ -76,8 +93,8 @@ def parsed(printed: str, what: str, key: str) -> list[dict[str, Any]]:
 def jobs(
     printed: str, what: str = "squeue --json", left: list[str] | None = None
 ) -> tuple[dict[str, Job], dict[str, tuple[tuple[str, int], ...]]]:
-    """From squeue --json, or slurmrestd: jobs by id, and the CPUs of each on its hosts where they are told. left: gets what was left
-    out."""
+    """From squeue --json, or slurmrestd: jobs by id, and the CPUs of each on its hosts where they are told. left: gets
+    what was left out."""
     parts: dict[str, tuple[tuple[str, int], ...]] = {}
 
     def read(record: dict[str, Any]) -> Iterator[Job]:
@@ -120,7 +137,11 @@ def _jobs(record: dict[str, Any]) -> list[Job]:
 
 def _names(record: dict[str, Any], own: str) -> list[str]:
     """As squeue shows them: a job's own, an array's tasks', a component's."""
-    base, task, tasks = whole(record.get("array_job_id")), whole(record.get("array_task_id")), record.get("array_task_string") or ""
+    base, task, tasks = (
+        whole(record.get("array_job_id")),
+        whole(record.get("array_task_id")),
+        record.get("array_task_string") or "",
+    )
     if base and task is not None:
         return [f"{base}_{task}"]
     if base and tasks:
@@ -176,10 +197,12 @@ def _cores(sockets: Any) -> int:
 
 
 def nodes(printed: str, what: str = "nodes as JSON", left: list[str] | None = None) -> dict[str, Node]:
-    """From scontrol show nodes --json (23.02 and later), sinfo --json (22.05), or slurmrestd. left: gets what was left out; a node of
-    that is there, and may not be used."""
+    """From scontrol show nodes --json (23.02 and later), sinfo --json (22.05), or slurmrestd. left: gets what was left
+    out; a node of that is there, and may not be used."""
     records = parsed(printed, what, "nodes")
-    return understood(records, _node, [] if left is None else left, what, _left_alone, lambda record: record.get("name"))
+    return understood(
+        records, _node, [] if left is None else left, what, _left_alone, lambda record: record.get("name")
+    )
 
 
 def _node(record: dict[str, Any]) -> Iterator[Node]:
@@ -189,7 +212,8 @@ def _node(record: dict[str, Any]) -> Iterator[Node]:
 
 
 def _usable(record: dict[str, Any]) -> int:
-    """A node's CPUs, without those that are kept for the system; 22.05 says these among what may be counted only (cpu=4,mem=...)."""
+    """A node's CPUs, without those that are kept for the system; 22.05 says these among what may be counted only
+    (cpu=4,mem=...)."""
     cpus, effective = whole(record["cpus"]) or 0, whole(record.get("effective_cpus"))
     counted = re.match(r"cpu=(\d{1,9})\b", str(record.get("tres") or ""))
     return min(cpus, effective or (int(counted[1]) if counted else 0) or cpus)
@@ -215,5 +239,7 @@ def reservations(printed: str, what: str = "reservations as JSON") -> dict[str, 
             raise EscalaError(f"{what}: {quoted(record.get('name'))} has no {error.args[0]}: use --read text") from None
         users = tuple(filter(None, str(record.get("users") or "").split(",")))
         start = start if start is not None and 0.0 <= start <= LATEST_S else 0.0
-        found[name] = Reservation(name, hosts, start, end if end is not None and abs(end) <= LATEST_S else math.inf, users)
+        found[name] = Reservation(
+            name, hosts, start, end if end is not None and abs(end) <= LATEST_S else math.inf, users
+        )
     return found

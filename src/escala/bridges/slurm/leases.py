@@ -18,9 +18,10 @@ def held(seen: Seen, owns: Callable[[Reservation], bool]) -> dict[str, float]:
 
 
 def wanted(seen: Seen, at: Layout, guard: Guard, wakes: Iterable[str], offs: Iterable[str]) -> list[Wanted]:
-    """What to do with nodes at a look, leases first: those of nodes that are on again are given up, others renewed when a third of their
-    time has gone; nodes that are off without one get it. Where jobs have waited too long, or Slurm does not start what it could, all leases
-    are given up; those of nodes that jobs of other partitions wait for, too."""
+    """What to do with nodes at a look, leases first: those of nodes that are on again are given up, others renewed when
+    a third of their time has gone; nodes that are off without one get it. Where jobs have waited too long, or Slurm
+    does not start what it could, all leases are given up; those of nodes that jobs of other partitions wait for,
+    too."""
     kept, limits, now = held(seen, guard.owns), guard.limits, seen.now_s
     waking = [name for name in wakes if power_of(seen.nodes[name]) == OFF]
     claimed = guard.claimed(seen)
@@ -49,4 +50,6 @@ def _fresh(guard: Guard, name: str, now: float) -> bool:
 def _bare(seen: Seen, at: Layout, kept: dict[str, float], waking: Set[str]) -> list[str]:
     """Nodes that are off without a lease, as a bridge that died leaves them."""
     nodes = (seen.nodes[name] for name in at.names if name not in kept and name not in waking)
-    return [node.name for node in nodes if power_of(node) == OFF and "IDLE" in node.state and "RESERVED" not in node.state]
+    return [
+        node.name for node in nodes if power_of(node) == OFF and "IDLE" in node.state and "RESERVED" not in node.state
+    ]

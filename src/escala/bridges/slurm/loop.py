@@ -1,4 +1,5 @@
-"""Round and round: look, ask, write down. Every cycle begins from what Slurm says, and ends with a journal and a state on the disk."""
+"""Round and round: look, ask, write down. Every cycle begins from what Slurm says, and ends with a journal and a state
+on the disk."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ class Hands(Protocol):
     pretends: bool
 
     def aside(self, now_s: float) -> Set[str]: ...
-    def act(self, seen: Seen, orders: Orders, desk: Desk, asked: Snapshot, decided_s: float, unsure: Set[str]) -> dict[str, Any]: ...
+    def act(
+        self, seen: Seen, orders: Orders, desk: Desk, asked: Snapshot, decided_s: float, unsure: Set[str]
+    ) -> dict[str, Any]: ...
     def failed(self, why: str) -> None: ...
     def told(self) -> Any: ...
     def restore(self, told: Any) -> None: ...
@@ -48,7 +51,8 @@ class Hands(Protocol):
 
 @dataclass
 class Setting:
-    """mode: shadow, ... period_s: between two looks at most. options: of the policies. tolerance_s: starts within it are the same."""
+    """mode: shadow, ... period_s: between two looks at most. options: of the policies. tolerance_s: starts within it
+    are the same."""
 
     mode: str
     period_s: float = 10.0
@@ -66,10 +70,12 @@ class Setting:
 
 
 class Beside:
-    """desk, at: of the same nodes. folder: with the journal and the state, from which it goes on. EscalaError where these are of another
-    machine or other policies."""
+    """desk, at: of the same nodes. folder: with the journal and the state, from which it goes on. EscalaError where
+    these are of another machine or other policies."""
 
-    def __init__(self, looks: Looks, desk: Desk, at: Layout, folder: Path, setting: Setting, hands: Hands | None = None) -> None:
+    def __init__(
+        self, looks: Looks, desk: Desk, at: Layout, folder: Path, setting: Setting, hands: Hands | None = None
+    ) -> None:
         self._looks, self._desk, self.at, self._setting, self._hands = looks, desk, at, setting, hands
         self.folder = folder
         self._pretend = Pretend(at, setting.longest_s)
@@ -104,7 +110,9 @@ class Beside:
         except (TypeError, KeyError, ValueError) as error:
             if isinstance(error, EscalaError):
                 raise EscalaError(f"{path}: {error}") from None
-            raise EscalaError(f"{path}: not the state of escala beside: name another folder, or begin without the file") from None
+            raise EscalaError(
+                f"{path}: not the state of escala beside: name another folder, or begin without the file"
+            ) from None
 
     def _marked(self) -> Any:
         """How far the journal had got when the state was written; None where nobody says."""
@@ -121,13 +129,17 @@ class Beside:
         return {"cluster": self._setting.about.get("cluster", ""), "partition": self.at.partition, "nodes": names}
 
     def _check_place(self, there: dict[str, str]) -> None:
-        """EscalaError for the state of another cluster or partition, or of other nodes. A cluster that was not named may be any."""
+        """EscalaError for the state of another cluster or partition, or of other nodes. A cluster that was not named
+        may be any."""
         for what, here in self._place().items():
             if there[what] != here and there[what] and here:
-                raise EscalaError(f"of {'other nodes' if what == 'nodes' else f'{what} {quoted(there[what])}'}: name another folder")
+                raise EscalaError(
+                    f"of {'other nodes' if what == 'nodes' else f'{what} {quoted(there[what])}'}: name another folder"
+                )
 
     def _check_begun(self, begun: dict[str, Any] | None) -> None:
-        """EscalaError for a journal of other policies, options, nodes or watts: figures of two would be mixed. Any mode goes on with it."""
+        """EscalaError for a journal of other policies, options, nodes or watts: figures of two would be mixed. Any mode
+        goes on with it."""
         if begun is None:
             return
         here, before = self._who(), {"options": {}, **begun}
@@ -147,13 +159,22 @@ class Beside:
     def _who(self) -> dict[str, Any]:
         """What of a process no other may differ in that goes on with its journal, as plain data."""
         at = self.at
-        plain = {k: v if v is None or isinstance(v, bool | int | float | str) else str(v) for k, v in self._setting.options.items()}
+        plain = {
+            k: v if v is None or isinstance(v, bool | int | float | str) else str(v)
+            for k, v in self._setting.options.items()
+        }
         return {"policies": self._desk.name, "platform": at.platform.spec(), "names": list(at.names), "options": plain}
 
     def save(self) -> None:
         """What is remembered, as a whole file."""
         hands = None if self._hands is None else self._hands.told()
-        note = {"seq": self.seq, "last_s": self._last_s, "pretend": self._pretend.told(), "watch": self._watch.told(), "hands": hands}
+        note = {
+            "seq": self.seq,
+            "last_s": self._last_s,
+            "pretend": self._pretend.told(),
+            "watch": self._watch.told(),
+            "hands": hands,
+        }
         note |= {"at": self._place(), "journal": list(self.journal.mark)}
         self._desk.save(self.folder / STATE, note)
 
@@ -193,10 +214,13 @@ class Beside:
             raise
         except Exception as error:
             at = traceback.extract_tb(error.__traceback__)[-1]
-            return self._missed(f"a fault of Escala ({type(error).__name__} at {Path(at.filename).name}:{at.lineno}): {error}")
+            return self._missed(
+                f"a fault of Escala ({type(error).__name__} at {Path(at.filename).name}:{at.lineno}): {error}"
+            )
 
     def _missed(self, why: str) -> float:
-        """A look that failed, for whatever reason: nothing is decided, and the next one may go well. How long to wait until then, s."""
+        """A look that failed, for whatever reason: nothing is decided, and the next one may go well. How long to wait
+        until then, s."""
         self.failures += 1
         self.misses += 1
         self.why = one_line(why)
@@ -207,7 +231,9 @@ class Beside:
 
     def _look(self, seen: Seen, begun: float) -> float:
         if self._last_s is not None and seen.now_s < self._last_s:
-            raise EscalaError(f"the clock went back by {self._last_s - seen.now_s:.3g} s: nothing is decided until it has caught up")
+            raise EscalaError(
+                f"the clock went back by {self._last_s - seen.now_s:.3g} s: nothing is decided until it has caught up"
+            )
         read_s = time.monotonic() - begun
         pretends = self._hands is None or self._hands.pretends
         recent = self._last_s is not None and seen.now_s - self._last_s <= self._setting.longest_s
@@ -250,12 +276,18 @@ class Beside:
         return self._wait(orders, seen)
 
     def _said(self, seen: Seen, unsure: Mapping[int, str], orders: Orders) -> list[str]:
-        """What of a look does not count, and why, in lines; not so nodes that changed between two commands, as they all do at times."""
-        out = [*seen.left_out, *(f"node {self.at.names[k]}: {SAID[why]}: it is left alone" for k, why in unsure.items() if why in SAID)]
+        """What of a look does not count, and why, in lines; not so nodes that changed between two commands, as they all
+        do at times."""
+        out = [
+            *seen.left_out,
+            *(f"node {self.at.names[k]}: {SAID[why]}: it is left alone" for k, why in unsure.items() if why in SAID),
+        ]
         out += [f"job {one.job_id}: {one.why}: no policy can start it" for one in orders.refused]
         return out[:MOST_SAID] + ([f"and {len(out) - MOST_SAID} more"] if len(out) > MOST_SAID else [])
 
-    def _asked(self, seen: Seen, since: float | None, started: list[Job], pretends: bool) -> tuple[Snapshot, dict[int, str]]:
+    def _asked(
+        self, seen: Seen, since: float | None, started: list[Job], pretends: bool
+    ) -> tuple[Snapshot, dict[int, str]]:
         over = self._watch.ended(seen, since)
         if not pretends:
             aside = set() if self._hands is None else self._hands.aside(seen.now_s)
@@ -265,11 +297,18 @@ class Beside:
     def _switched(self, orders: Orders, again: set[str]) -> tuple[list[str], list[str]]:
         """Names of the nodes to switch, but for those that jobs would need that have started already."""
         names = self.at.names
-        had = {k for one in orders.starts if one.job_id in again for low, high, _ in one.nodes for k in range(low, high + 1)}
+        had = {
+            k
+            for one in orders.starts
+            if one.job_id in again
+            for low, high, _ in one.nodes
+            for k in range(low, high + 1)
+        }
         return [names[k] for k in orders.wakes if k not in had], [names[k] for k in orders.offs]
 
     def _write(self, seen: Seen, lived: Lived, found: dict[str, Any], read_s: float, decided_s: float) -> None:
-        """Into the journal, then into the state: killed between them, the same look is written again and counts once."""
+        """Into the journal, then into the state: killed between them, the same look is written again and counts
+        once."""
         told = {key: value for key, value in (found | {"counts": self.counts}).items() if value}
         times = {"read_ms": round(1000 * read_s, 1), "decide_ms": round(1000 * decided_s, 2)}
         self.last = {"kind": kinds.LOOK, "t": seen.now_s, "seq": self.seq, **times, **told, "lived": lived.told()}
@@ -285,8 +324,11 @@ class Beside:
         return wait if soon is None else min(wait, soon)
 
 
-def go_round(beside: Beside, ended: Callable[[float], bool], after: Callable[[], None], most: int | None = None) -> None:
-    """Cycles until it shall end. ended: waits so many seconds, and says whether to end. after: called after each cycle."""
+def go_round(
+    beside: Beside, ended: Callable[[float], bool], after: Callable[[], None], most: int | None = None
+) -> None:
+    """Cycles until it shall end. ended: waits so many seconds, and says whether to end. after: called after each
+    cycle."""
     done = 0
     while True:
         begun = time.monotonic()

@@ -1,4 +1,5 @@
-"""Figures for a monitoring system in the text form of Prometheus, as a file for node_exporter's collector of text files."""
+"""Figures for a monitoring system in the text form of Prometheus, as a file for node_exporter's collector of text
+files."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ HELP = {
     "starts_total": "jobs that Slurm started, by how the policy took it",
     "acted_total": "commands given to Slurm, by outcome",
     "refused_total": "orders that a guard refused, by guard",
-    "shield_total": "choices of learnt policies behind a shield, those unlike the base's, those overruled, since the folder began",
+    "shield_total": "choices of learnt policies behind a shield, those unlike the base's, those overruled, since the "
+    "folder began",
     "info": "always 1: the mode, the policies, the partition, and the version of Slurm",
     "nodes": "nodes of the partition at the last look, by power state; gone: down, drained, or reserved by others",
     "jobs": "jobs of the partition at the last look that wait for nodes, and that have some",
@@ -75,7 +77,10 @@ class Metrics:
         labels = ",".join(f'{key}="{_escaped(value)}"' for key, value in beside.about.items())
         out += [*_head("info"), f"escala_beside_info{{{labels}}} 1\n"]
         for name, label, counts in (*counted, *_standing(beside)):
-            out += [*_head(name), *(f'escala_beside_{name}{{{label}="{key}"}} {count}\n' for key, count in sorted(counts.items()))]
+            out += [
+                *_head(name),
+                *(f'escala_beside_{name}{{{label}="{key}"}} {count}\n' for key, count in sorted(counts.items())),
+            ]
         return out
 
 

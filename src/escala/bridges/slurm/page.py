@@ -7,7 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from escala.bridges.slurm.findings import LONGER_S, Findings, Waits, answers, conditions, waits_by
+from escala.bridges.slurm.findings import Findings, Waits, waits_by
+from escala.bridges.slurm.sentences import LONGER_S, answers, conditions
 from escala.report import Section, write_report
 
 MOST_ROWS = 50
@@ -16,7 +17,10 @@ COLUMNS = (
     *("median_change_s", "longest_further_wait_s", "longest_spared_wait_s"),
 )
 
-WHOSE = "Jobs whose start the policy was asked about, or that started on nodes that it had off. A change above 0 is a longer wait."
+WHOSE = (
+    "Jobs whose start the policy was asked about, or that started on nodes that it had off. A change above 0 is a "
+    "longer wait."
+)
 
 
 def write_page(
@@ -38,7 +42,11 @@ def write_page(
         "unasked": "the job had ended before the next look",
     }
     starts = pl.DataFrame({"start": [meaning[word] for word in words], "jobs": [how[word] for word in words]})
-    sections = [Section("Starts of Slurm, as the policy takes them", "", [(starts, "Each job that started while it was watched.")])]
+    sections = [
+        Section(
+            "Starts of Slurm, as the policy takes them", "", [(starts, "Each job that started while it was watched.")]
+        )
+    ]
     users, partitions = waits_by(found, "user"), waits_by(found, "partition")
     if users:
         shown = [_table(users, "user"), *([_table(partitions, "partition")] if len(partitions) > 1 else [])]
@@ -68,9 +76,16 @@ def _table(rows: list[Waits], whose: str) -> tuple[pl.DataFrame, str]:
 def figures(found: Findings) -> dict[str, Any]:
     """The figures for JSON, with all rows of the tables."""
     told: dict[str, Any] = {name: round(value, 3) for name, value in found.sums.items()}
-    told |= {"starts": dict(found.how), "delayed_jobs": len(found.delays), "looks": found.n_looks, "missed": found.n_missed}
+    told |= {
+        "starts": dict(found.how),
+        "delayed_jobs": len(found.delays),
+        "looks": found.n_looks,
+        "missed": found.n_missed,
+    }
     for whose in ("user", "partition"):
         told[f"by_{whose}"] = [dict(zip((whose, *COLUMNS), one.row(), strict=True)) for one in waits_by(found, whose)]
     if found.acting is not None:
-        told["acting"] = {name: round(value, 3) for name, value in found.acting.sums.items()} | {"looks": found.acting.n_looks}
+        told["acting"] = {name: round(value, 3) for name, value in found.acting.sums.items()} | {
+            "looks": found.acting.n_looks
+        }
     return told | {"counts": dict(found.counts)}

@@ -1,4 +1,5 @@
-"""The nodes that a policy would have off, kept beside nodes that stay on: what that would save, and which jobs it would delay."""
+"""The nodes that a policy would have off, kept beside nodes that stay on: what that would save, and which jobs it would
+delay."""
 
 from __future__ import annotations
 
@@ -13,9 +14,11 @@ from escala.errors import EscalaError
 
 @dataclass
 class Lived:
-    """What happened since the last look. off_s, switching_s: of nodes that are on in truth. idle_s: of nodes that are on and idle in truth.
-    truly_off_s: of nodes that Slurm has off. saved_j: against nodes that stay idle. delays: job, user, by how much its start would have
-    been later since its nodes had to be woken, s. gap_s: time that was not watched, and is not counted."""
+    """What happened since the last look. off_s, switching_s: of nodes that are on in truth. idle_s: of nodes that are
+    on and idle in truth.
+    truly_off_s: of nodes that Slurm has off. saved_j: against nodes that stay idle. delays: job, user, by how much its
+    start would have been later since its nodes had to be woken, s. gap_s: time that was not watched, and is not
+    counted."""
 
     watched_s: float = 0.0
     off_s: float = 0.0
@@ -28,7 +31,9 @@ class Lived:
 
     def told(self) -> dict[str, Any]:
         """As plain data; what is 0 is left out."""
-        return {name: round(value, 3) if isinstance(value, float) else value for name, value in vars(self).items() if value}
+        return {
+            name: round(value, 3) if isinstance(value, float) else value for name, value in vars(self).items() if value
+        }
 
 
 class Pretend:
@@ -58,7 +63,11 @@ class Pretend:
         if mine is None:
             return power_of(node), node.busy_s, None
         state, since, end = mine
-        return state, max(since, node.busy_s or 0.0) if state == ON else None, end if state in (SINKING, WAKING) else None
+        return (
+            state,
+            max(since, node.busy_s or 0.0) if state == ON else None,
+            end if state in (SINKING, WAKING) else None,
+        )
 
     def advance(self, seen: Seen, lived: Lived) -> None:
         """Time goes on to what was seen, which is added to what was lived."""
@@ -106,14 +115,18 @@ class Pretend:
     def _saved_w(self, name: str, state: str) -> float:
         """Watts below idle in a state."""
         profile = self._profile(name)
-        return float(profile.idle_w) - float({OFF: profile.off_w, SINKING: profile.switching_off_w, WAKING: profile.switching_on_w}[state])
+        return float(profile.idle_w) - float(
+            {OFF: profile.off_w, SINKING: profile.switching_off_w, WAKING: profile.switching_on_w}[state]
+        )
 
     def settle(self, seen: Seen, started: Iterable[Job], lived: Lived) -> None:
         """Jobs have started on nodes that the policy has off: these are on from now, and the jobs would have waited."""
         for job in started:
             if job.start_s is None:
                 continue
-            later = max((self._woken(name, job.start_s, lived) for name in job.hosts if name in self.nodes), default=0.0)
+            later = max(
+                (self._woken(name, job.start_s, lived) for name in job.hosts if name in self.nodes), default=0.0
+            )
             if later > 0.0:
                 lived.delays.append((job.job_id, job.user, round(later, 3)))
         for job in seen.jobs.values():
@@ -129,7 +142,9 @@ class Pretend:
         boot = float(self._profile(name).switch_on_s)
         left = max(end - now, 0.0) if state in (SINKING, WAKING) else 0.0
         on = left if state == WAKING else boot
-        lived.saved_j += on * self._saved_w(name, WAKING) + (left * self._saved_w(name, SINKING) if state == SINKING else 0.0)
+        lived.saved_j += on * self._saved_w(name, WAKING) + (
+            left * self._saved_w(name, SINKING) if state == SINKING else 0.0
+        )
         return on + (left if state == SINKING else 0.0)
 
     def order(self, wakes: Iterable[str], offs: Iterable[str], now: float) -> None:

@@ -1,6 +1,8 @@
-"""The order in which a policy wants waiting jobs to start, as nices: the priorities that Slurm has given are dealt out anew among them.
+"""The order in which a policy wants waiting jobs to start, as nices: the priorities that Slurm has given are dealt out
+anew among them.
 
-So, where they differ, no job gets a priority that none had, and whatever Slurm or an administrator adds later still counts.
+So, where they differ, no job gets a priority that none had, and whatever Slurm or an administrator adds later still
+counts.
 """
 
 from __future__ import annotations
@@ -33,10 +35,10 @@ def wished(desk: Desk, asked: Snapshot, orders: Orders, waiting: int) -> list[st
 def nices(
     seen: Seen, at: Layout, wish: Sequence[str], longest_wait_s: float, fixed: Collection[str] = (), most: int = 10**9
 ) -> tuple[list[Wanted], list[str]]:
-    """What to set so that these jobs start first, in this order; nothing where Slurm would start them so already. Others that stand among
-    the first take the places that these leave. Those that have waited too long go before all, as Slurm has them. What cannot be moved by
-    itself keeps its place (see `movable`), and so do the fixed jobs. most: changes now; where it takes more, the first of the order come
-    first. Also the jobs that were left for later."""
+    """What to set so that these jobs start first, in this order; nothing where Slurm would start them so already.
+    Others that stand among the first take the places that these leave. Those that have waited too long go before all,
+    as Slurm has them. What cannot be moved by itself keeps its place (see `movable`), and so do the fixed jobs. most:
+    changes now; where it takes more, the first of the order come first. Also the jobs that were left for later."""
     jobs = [job for job in seen.jobs.values() if waits(job, at) and movable(job) and job.job_id not in fixed]
     jobs.sort(key=lambda job: (-job.priority, int(job.job_id)))
     by_name = {job.job_id: job for job in jobs}
@@ -59,18 +61,20 @@ def _dealt(jobs: Sequence[Job], first: Sequence[Job]) -> list[Wanted]:
     places = [*ahead, *(job for job in behind if job.job_id in chosen)]
     order = [*first, *(job for job in ahead if job.job_id not in chosen)]
     dealt = zip(order, _targets(places), strict=True)
-    return [Wanted(NICE, job.job_id, job.nice + job.priority - target) for job, target in dealt if job.priority != target]
+    return [
+        Wanted(NICE, job.job_id, job.nice + job.priority - target) for job, target in dealt if job.priority != target
+    ]
 
 
 def movable(job: Job) -> bool:
-    """Is it one job, of one partition? Tasks of arrays and parts of heterogeneous jobs share a nice, and of several partitions another
-    process may have an opinion."""
+    """Is it one job, of one partition? Tasks of arrays and parts of heterogeneous jobs share a nice, and of several
+    partitions another process may have an opinion."""
     return job.job_id.isascii() and job.job_id.isdigit() and "," not in job.partition
 
 
 def _targets(jobs: Sequence[Job]) -> list[int]:
-    """The jobs' own priorities, highest first. Where some are equal, as all are without weights, each is a step above the one behind it:
-    more than one, since Slurm cuts priorities off at 1."""
+    """The jobs' own priorities, highest first. Where some are equal, as all are without weights, each is a step above
+    the one behind it: more than one, since Slurm cuts priorities off at 1."""
     step = 1 if len({job.priority for job in jobs}) == len(jobs) else STEP
     out: list[int] = []
     for job in reversed(jobs):

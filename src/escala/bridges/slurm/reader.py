@@ -1,4 +1,5 @@
-"""Looks at a Slurm: jobs first, then nodes, then reservations; where the CPUs of a job lie only if nothing else tells it."""
+"""Looks at a Slurm: jobs first, then nodes, then reservations; where the CPUs of a job lie only if nothing else tells
+it."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from escala.errors import EscalaError
 
 FORMS = ("text", "json")
 KNOWN = ((22, 5), (23, 2), (23, 11), (24, 5), (24, 11))
-"""The versions of which recorded outputs are tested, and real daemons were acted on; others are read, and never acted on."""
+"""The versions of which recorded outputs are tested, and real daemons were acted on; others are read, and never acted
+on."""
 
 
 def tried() -> str:
@@ -65,7 +67,9 @@ class Reader:
         left: list[str] = []
         jobs, parts = json_output.jobs(self.run("squeue", "--json"), left=left)
         old = self.version < (23, 2)
-        nodes = json_output.nodes(self.run("sinfo", "--json") if old else self.run("scontrol", "show", "nodes", "--json"), left=left)
+        nodes = json_output.nodes(
+            self.run("sinfo", "--json") if old else self.run("scontrol", "show", "nodes", "--json"), left=left
+        )
         kept = text.reservations(self.run(*text.RESERVATIONS), left)
         return Seen(0.0, jobs, nodes, kept, parts=parts, left_out=tuple(left))
 

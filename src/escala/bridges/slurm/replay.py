@@ -40,13 +40,18 @@ class Recorded:
 
 
 def log_of(path: Path) -> tuple[Workload, Platform]:
-    """The jobs that were seen to end on the nodes of a journal, as a log, and these nodes. EscalaError for a journal without any."""
+    """The jobs that were seen to end on the nodes of a journal, as a log, and these nodes. EscalaError for a journal
+    without any."""
     told = about(path)
     names, machine = set(told["names"]), Platform.from_spec(told["platform"])
     ended: dict[str, Job] = {}
     for seen in looks(path):
-        ended |= {name: job for name, job in seen.jobs.items() if job.state == ENDED and not names.isdisjoint(job.hosts)}
-    jobs = [job for job in ended.values() if job.start_s is not None and job.end_s is not None and job.end_s > job.start_s]
+        ended |= {
+            name: job for name, job in seen.jobs.items() if job.state == ENDED and not names.isdisjoint(job.hosts)
+        }
+    jobs = [
+        job for job in ended.values() if job.start_s is not None and job.end_s is not None and job.end_s > job.start_s
+    ]
     if not jobs:
         raise EscalaError(f"{path}: no job was seen to end: let escala beside slurm go round first")
     jobs.sort(key=lambda job: job.submit_s)
@@ -80,7 +85,8 @@ def looks(path: Path) -> Iterator[Seen]:
 
 
 def told(path: Path) -> Iterator[tuple[dict[str, Any], Seen | None]]:
-    """The records of a journal, each look with what was seen; None with the others, and with a look that was written before."""
+    """The records of a journal, each look with what was seen; None with the others, and with a look that was written
+    before."""
     seen: Seen | None = None
     for number, record in numbered(path):
         if record["kind"] == BEGIN:

@@ -1,4 +1,5 @@
-"""Looks at a Slurm through slurmrestd: JSON over HTTP at a unix socket, in the newest of the versions that both sides know."""
+"""Looks at a Slurm through slurmrestd: JSON over HTTP at a unix socket, in the newest of the versions that both sides
+know."""
 
 from __future__ import annotations
 
@@ -43,11 +44,14 @@ class Rest:
                 return answer.status, self._body(answer, there, end).decode(errors="replace")
         except TimeoutError:
             raise Failed(
-                f"slurmrestd: {what}: no answer within {self._limit_s:g} s: see whether slurmctld is well, or give --limit"
+                f"slurmrestd: {what}: no answer within {self._limit_s:g} s: see whether slurmctld is well, or give "
+                "--limit"
             ) from None
         except (OSError, http.client.HTTPException) as error:
             why = (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
-            raise Failed(f"slurmrestd: {self.path}: {one_line(why)}: see whether it runs and lets this user ask") from None
+            raise Failed(
+                f"slurmrestd: {self.path}: {one_line(why)}: see whether it runs and lets this user ask"
+            ) from None
 
     @staticmethod
     def _body(answer: http.client.HTTPResponse, there: socket.socket, end: float) -> bytes:
@@ -65,7 +69,8 @@ class Rest:
 
 
 class RestReader:
-    """run: Slurm's clients, where something is to be done too. version: of Slurm, as the server tells it; api: that of its interface."""
+    """run: Slurm's clients, where something is to be done too. version: of Slurm, as the server tells it; api: that of
+    its interface."""
 
     def __init__(self, rest: Rest, run: Run | None = None, clock: Callable[[], float] = time.time) -> None:
         self._rest, self.run, self._clock = rest, run, clock
@@ -83,7 +88,10 @@ class RestReader:
             if status == 200:
                 return api, _version(text)
             why = f"{status} {one_line(text.strip()[:100])}"
-        raise EscalaError(f"slurmrestd: {self._rest.path}: it answers to none of {VERSIONS[-1]} to {VERSIONS[0]} ({why}): use --read text")
+        raise EscalaError(
+            f"slurmrestd: {self._rest.path}: it answers to none of {VERSIONS[-1]} to {VERSIONS[0]} ({why}): use "
+            "--read text"
+        )
 
     def read(self) -> Seen:
         """One look; EscalaError where the server fails, or says what is not understood."""
@@ -122,6 +130,7 @@ def _version(text: str) -> tuple[int, int]:
     found = re.match(r"(\d{2})\.(\d{2})\b", release)
     if found is None:
         raise EscalaError(
-            f"slurmrestd: its answer to a ping names no release of Slurm ({quoted(text[:60])}): name the socket of slurmrestd"
+            f"slurmrestd: its answer to a ping names no release of Slurm ({quoted(text[:60])}): name the socket of "
+            "slurmrestd"
         )
     return int(found[1]), int(found[2])

@@ -20,21 +20,42 @@ UNREADABLE = "UNREADABLE"
 LATEST_S, MOST_CPUS, MOST_WHOLE = 1e11, 2**31 - 1, 2**53
 HELD = ("CONFIGURING", "RUNNING", "COMPLETING", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT")
 OVER = (
-    *("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "REVOKED"),
+    *(
+        "COMPLETED",
+        "CANCELLED",
+        "FAILED",
+        "TIMEOUT",
+        "NODE_FAIL",
+        "PREEMPTED",
+        "BOOT_FAIL",
+        "DEADLINE",
+        "OUT_OF_MEMORY",
+        "REVOKED",
+    ),
     *("SPECIAL_EXIT", "LAUNCH_FAILED", "RECONFIG_FAIL"),
 )
 QUEUED = ("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD")
-WAITS_FOR_NODES = ("None", "Priority", "Resources", "ReqNodeNotAvail", "Nodes_required", "Nodes required", "NodeDown", "Reserved")
-"""How the reasons begin for which a job waits that could start if nodes were free; any other holds it back whatever the nodes do."""
+WAITS_FOR_NODES = (
+    "None",
+    "Priority",
+    "Resources",
+    "ReqNodeNotAvail",
+    "Nodes_required",
+    "Nodes required",
+    "NodeDown",
+    "Reserved",
+)
+"""How the reasons begin for which a job waits that could start if nodes were free; any other holds it back whatever the
+nodes do."""
 
 NO_ACCOUNT = "InvalidAccount"
-"""Slurm 23.11 and 24.05 without accounting give this reason to any job that their main pass leaves to the backfill; one that they expect
-to start is not held back by it."""
+"""Slurm 23.11 and 24.05 without accounting give this reason to any job that their main pass leaves to the backfill; one
+that they expect to start is not held back by it."""
 
 
 class Job(NamedTuple):
-    """state: pending, booting (has its nodes, which are not all on), running, suspended (has its nodes, and leaves their CPUs to others),
-    ended. start, end: None where there is none yet; of a
+    """state: pending, booting (has its nodes, which are not all on), running, suspended (has its nodes, and leaves
+    their CPUs to others), ended. start, end: None where there is none yet; of a
     pending job, when Slurm expects it. cpus: of all nodes together. whole: gets whole nodes. limit_s: None: none."""
 
     job_id: str
@@ -83,8 +104,8 @@ class Reservation(NamedTuple):
 
 @dataclass(frozen=True)
 class Seen:
-    """One look. took_s: how long it took. parts: job -> (host, cpus) where Slurm was asked which CPUs each node gave. left_out: what it
-    said that was not understood, and does not count."""
+    """One look. took_s: how long it took. parts: job -> (host, cpus) where Slurm was asked which CPUs each node gave.
+    left_out: what it said that was not understood, and does not count."""
 
     now_s: float
     jobs: dict[str, Job]
@@ -108,7 +129,8 @@ def understood(
     instead: Callable[[Any], Iterable[Named]] | None = None,
     called: Callable[[Any], object] = lambda record: record,
 ) -> dict[str, Named]:
-    """What the records of an output say, by name. One that cannot be read is left out, and said in `left`: it costs nothing but itself.
+    """What the records of an output say, by name. One that cannot be read is left out, and said in `left`: it costs
+    nothing but itself.
     instead: what stands for it. called: how it is named. EscalaError where none has the form that is expected."""
     found: dict[str, Named] = {}
     first, formed = "", False
@@ -143,7 +165,9 @@ def sound_job(job: Job) -> Job:
         raise EscalaError(f"job {quoted(job.job_id)}: priority {quoted(job.priority)}, nice {quoted(job.nice)}")
     if _JOB_ID.fullmatch(job.job_id) is None or not (job.user.isprintable() and job.partition.isprintable()):
         raise EscalaError(f"job {quoted(job.job_id)} of {quoted(job.user)} in {quoted(job.partition)}: no such names")
-    return job if job.reason.isprintable() and len(job.reason) <= 300 else job._replace(reason=one_line(job.reason, 300))
+    return (
+        job if job.reason.isprintable() and len(job.reason) <= 300 else job._replace(reason=one_line(job.reason, 300))
+    )
 
 
 def sound_node(node: Node) -> Node:
@@ -179,13 +203,17 @@ def state_of(word: str) -> str:
 
 
 def changes(before: Seen | None, now: Seen) -> dict[str, Any]:
-    """What has changed, as plain data: all of it where nothing was seen before. Priorities and expected times, which change all the time,
-    count only together with something else."""
+    """What has changed, as plain data: all of it where nothing was seen before. Priorities and expected times, which
+    change all the time, count only together with something else."""
     if before is None:
         told = {"jobs": list(map(_job_told, now.jobs.values())), "nodes": list(map(_node_told, now.nodes.values()))}
         return {"whole": True, **told, "reservations": [_told(one) for one in now.reservations.values()]}
     out: dict[str, Any] = {}
-    jobs = [_job_told(job) for name, job in now.jobs.items() if name not in before.jobs or _lasting(before.jobs[name]) != _lasting(job)]
+    jobs = [
+        _job_told(job)
+        for name, job in now.jobs.items()
+        if name not in before.jobs or _lasting(before.jobs[name]) != _lasting(job)
+    ]
     left = [name for name in before.jobs if name not in now.jobs]
     nodes = [_node_told(node) for name, node in now.nodes.items() if before.nodes.get(name) != node]
     gone = [name for name in before.nodes if name not in now.nodes]
@@ -214,7 +242,10 @@ def applied(before: Seen | None, told: dict[str, Any], now_s: float) -> Seen:
             nodes.pop(name, None)
         kept = before.reservations if before else {}
         if "reservations" in told:
-            kept = {one[0]: Reservation(one[0], tuple(one[1]), *one[2:4], *map(tuple, one[4:])) for one in told["reservations"]}
+            kept = {
+                one[0]: Reservation(one[0], tuple(one[1]), *one[2:4], *map(tuple, one[4:]))
+                for one in told["reservations"]
+            }
     except (TypeError, ValueError, KeyError, IndexError):
         raise EscalaError("a record that tells what changed is damaged") from None
     return Seen(now_s, jobs, nodes, kept)

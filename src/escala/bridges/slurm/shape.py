@@ -1,4 +1,5 @@
-"""What the records of a journal hold: checked as they are read, so that nobody behind stumbles over one that is damaged."""
+"""What the records of a journal hold: checked as they are read, so that nobody behind stumbles over one that is
+damaged."""
 
 from __future__ import annotations
 

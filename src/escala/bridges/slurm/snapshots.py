@@ -1,4 +1,5 @@
-"""From what was seen to a `Snapshot` for a desk: the nodes of one partition, and the jobs that wait for it or hold its nodes."""
+"""From what was seen to a `Snapshot` for a desk: the nodes of one partition, and the jobs that wait for it or hold its
+nodes."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ HARMLESS = frozenset(
 )
 """States and flags of a node that anybody may use or switch; one with any other, known or not, is left alone."""
 CHANGED, OVERFULL, OF_SUSPENDED = "changed", "overfull", "suspended"
-"""Why nothing certain is known of a node: Slurm counts other CPUs in use than its jobs have, they have more than there are, or one of
-them is suspended."""
+"""Why nothing certain is known of a node: Slurm counts other CPUs in use than its jobs have, they have more than there
+are, or one of them is suspended."""
 SAID = {OVERFULL: "jobs have more CPUs than it has", OF_SUSPENDED: "a job is suspended on it"}
 ENDLESS_S = 366 * 86400.0
 PREFIX = "escala_"
@@ -61,7 +62,8 @@ class Layout:
 
     @property
     def switches(self) -> bool:
-        """Is it known what switching a node takes? Else no policy switches one, and those that Slurm has put to sleep are as good as on."""
+        """Is it known what switching a node takes? Else no policy switches one, and those that Slurm has put to sleep
+        are as good as on."""
         return any(profile.can_switch for profile in self.platform.profiles)
 
 
@@ -77,7 +79,8 @@ def partition_of(seen: Seen, wanted: str | None) -> str:
 
 
 def layout(seen: Seen, partition: str, power: str | None) -> Layout:
-    """The nodes of a partition as a platform. power: watts of a node, or a preset; None: nothing is known, and nodes stay on."""
+    """The nodes of a partition as a platform. power: watts of a node, or a preset; None: nothing is known, and nodes
+    stay on."""
     nodes = [node for node in seen.nodes.values() if partition in node.partitions and UNREADABLE not in node.state]
     if not nodes:
         raise EscalaError(f"partition {partition}: it has no node that can be read")
@@ -124,7 +127,9 @@ def added(seen: Seen, at: Layout) -> list[str]:
 def foreign(seen: Seen) -> frozenset[str]:
     """Nodes in reservations that are no leases and have begun."""
     kept = seen.reservations.values()
-    return frozenset(host for one in kept if not is_lease(one) and one.start_s <= seen.now_s < one.end_s for host in one.hosts)
+    return frozenset(
+        host for one in kept if not is_lease(one) and one.start_s <= seen.now_s < one.end_s for host in one.hosts
+    )
 
 
 def as_it_is(node: Node) -> tuple[str, float | None, float | None]:
@@ -142,8 +147,8 @@ def places(seen: Seen, job: Job, at: Layout) -> list[tuple[int, int]]:
 
 
 def uncertain(seen: Seen, at: Layout, held: Mapping[int, int]) -> dict[int, str]:
-    """Nodes of which nothing certain is known, and why. Those that changed between two commands wait for the next look; where jobs share
-    CPUs, or are suspended, cores cannot be counted. held: CPUs of the jobs on each."""
+    """Nodes of which nothing certain is known, and why. Those that changed between two commands wait for the next look;
+    where jobs share CPUs, or are suspended, cores cannot be counted. held: CPUs of the jobs on each."""
     out = {}
     for k, name in enumerate(at.names):
         node = seen.nodes[name]
@@ -163,12 +168,17 @@ def snapshot(
     put_back: Set[str] = frozenset(),
     aside: Set[str] = frozenset(),
 ) -> tuple[Snapshot, dict[int, str]]:
-    """What a desk is asked, and the nodes of which it may be told nothing certain, each with the reason. ended: jobs that have ended since
-    the last one. put_back: jobs that have just started, told as if they still waited. aside: nodes that nobody shall count on."""
+    """What a desk is asked, and the nodes of which it may be told nothing certain, each with the reason. ended: jobs
+    that have ended since the last one. put_back: jobs that have just started, told as if they still waited. aside:
+    nodes that nobody shall count on."""
     missing = [name for name in at.names if not _is_there(seen.nodes.get(name), at)]
     if missing:
-        raise EscalaError(f"node {quoted(missing[0])} is gone from partition {at.partition}: begin anew with the nodes that there are")
-    columns: dict[str, list[Any]] = {name: [] for name in ("job_id", "submit_s", "walltime_s", "cores", "state", "start_s", "user")}
+        raise EscalaError(
+            f"node {quoted(missing[0])} is gone from partition {at.partition}: begin anew with the nodes that there are"
+        )
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("job_id", "submit_s", "walltime_s", "cores", "state", "start_s", "user")
+    }
     placed: dict[str, list[int]] = {name: [] for name in ("job", "first", "last", "cores")}
     held: dict[int, int] = {}
     busy = set()
@@ -177,7 +187,9 @@ def snapshot(
         mine = _fitting(places(seen, job, at) if job.state in (RUNNING, BOOTING) else [], at, held)
         if not mine and not waits(job, at):
             continue
-        cores = sum(cpus for _, cpus in mine) or min(max(job.cpus, _of_nodes(job, at, usual) if job.whole else 1), MOST_CPUS)
+        cores = sum(cpus for _, cpus in mine) or min(
+            max(job.cpus, _of_nodes(job, at, usual) if job.whole else 1), MOST_CPUS
+        )
         mine = [] if job.job_id in put_back else mine
         busy |= {k for k, _ in mine} if job.state == RUNNING else set()
         _add(columns, placed, job, cores, mine, seen.now_s)
@@ -188,7 +200,8 @@ def snapshot(
 
 
 def _of_nodes(job: Job, at: Layout, usual: int) -> int:
-    """CPUs of a job that wants whole nodes, of which nobody knows yet which: no more than all have, if there are so many nodes."""
+    """CPUs of a job that wants whole nodes, of which nobody knows yet which: no more than all have, if there are so
+    many nodes."""
     wanted = job.nodes * usual
     return min(wanted, at.platform.total_cores) if job.nodes <= len(at.names) else wanted
 
@@ -218,17 +231,32 @@ def _queue_order(job: Job) -> tuple[float, int, str]:
 
 
 def _add(
-    columns: dict[str, list[Any]], placed: dict[str, list[int]], job: Job, cores: int, mine: list[tuple[int, int]], now: float
+    columns: dict[str, list[Any]],
+    placed: dict[str, list[int]],
+    job: Job,
+    cores: int,
+    mine: list[tuple[int, int]],
+    now: float,
 ) -> None:
     """A job, with where it lies."""
     place = len(columns["job_id"])
     start = min(job.start_s if job.start_s is not None else now, now)
     state = "queued" if not mine else "running" if job.state == RUNNING else "given"
-    told = (job.job_id, min(job.submit_s, now), job.limit_s or ENDLESS_S, cores, state, start if state == "running" else None, job.user)
+    told = (
+        job.job_id,
+        min(job.submit_s, now),
+        job.limit_s or ENDLESS_S,
+        cores,
+        state,
+        start if state == "running" else None,
+        job.user,
+    )
     for column, value in zip(columns.values(), told, strict=True):
         column.append(value)
     for k, cpus in sorted(mine):
-        same = placed["job"] and placed["job"][-1] == place and placed["last"][-1] == k - 1 and placed["cores"][-1] == cpus
+        same = (
+            placed["job"] and placed["job"][-1] == place and placed["last"][-1] == k - 1 and placed["cores"][-1] == cpus
+        )
         if same:
             placed["last"][-1] = k
             continue
@@ -237,8 +265,8 @@ def _add(
 
 
 def _nodes(seen: Seen, at: Layout, power: Power, busy: set[int], left: set[int]) -> dict[str, list[Any]]:
-    """The columns of the nodes. left: those that are left alone. A node on which a job runs is on, whatever its flags said just
-    before; so is each where nobody but Slurm switches, which wakes them for jobs."""
+    """The columns of the nodes. left: those that are left alone. A node on which a job runs is on, whatever its flags
+    said just before; so is each where nobody but Slurm switches, which wakes them for jobs."""
     others = foreign(seen)
     out: dict[str, list[Any]] = {name: [] for name in ("power", "idle_since_s", "switch_end_s", "gone")}
     for k, name in enumerate(at.names):
@@ -246,14 +274,20 @@ def _nodes(seen: Seen, at: Layout, power: Power, busy: set[int], left: set[int])
         state, since, end = power(node)
         state = ON if k in busy or not at.switches else state
         out["power"].append(state)
-        out["idle_since_s"].append(min(since, seen.now_s) if since is not None and state == ON else seen.now_s if state == ON else None)
+        out["idle_since_s"].append(
+            min(since, seen.now_s) if since is not None and state == ON else seen.now_s if state == ON else None
+        )
         out["switch_end_s"].append(max(end, seen.now_s) if end is not None and state in (WAKING, SINKING) else None)
         out["gone"].append(gone(node, others) or k in left)
     return out
 
 
 def _ended(jobs: Mapping[str, Job], now: float) -> dict[str, list[Any]]:
-    known = [job for job in jobs.values() if job.state == ENDED and job.start_s is not None and job.end_s is not None and job.hosts]
+    known = [
+        job
+        for job in jobs.values()
+        if job.state == ENDED and job.start_s is not None and job.end_s is not None and job.hosts
+    ]
     return {
         "job_id": [job.job_id for job in known],
         "start_s": [min(job.start_s or 0.0, now) for job in known],

@@ -34,11 +34,11 @@ def moment(when: float) -> str:
 
 
 def status(path: Path) -> dict[str, Any]:
-    """How things stood at the last look. added_nodes: of the partition, which the policies do not know. unsure_nodes: of which nothing
-    certain was known. left_out: what Slurm said that was not understood.
+    """How things stood at the last look. added_nodes: of the partition, which the policies do not know. unsure_nodes:
+    of which nothing certain was known. left_out: what Slurm said that was not understood.
 
-    counts: of a shield's decisions, since the folder began. would_...: what the policies want that was not done, and that no guard
-    refused. changed_jobs: those that wait with a nice that was given here.
+    counts: of a shield's decisions, since the folder began. would_...: what the policies want that was not done, and
+    that no guard refused. changed_jobs: those that wait with a nice that was given here.
     """
     begun: dict[str, Any] = {}
     last: dict[str, Any] = {}
@@ -96,7 +96,11 @@ def _open(last: dict[str, Any], what: str, kind: str, state: str) -> list[str]:
     if any(kind == "all" for kind, _, _ in last.get("refused", ())):
         return []
     done = {command for command, good in last.get("acted", ()) if good}
-    return [name for name in last.get(what, ()) if name not in refused and f"scontrol update nodename={name} state={state}" not in done]
+    return [
+        name
+        for name in last.get(what, ())
+        if name not in refused and f"scontrol update nodename={name} state={state}" not in done
+    ]
 
 
 def _waits_with(seen: Seen | None, name: str, nice: int) -> bool:
@@ -106,8 +110,8 @@ def _waits_with(seen: Seen | None, name: str, nice: int) -> bool:
 
 @dataclass
 class _Told:
-    """What the looks say of one job, up to its start. refused: what and why -> how often, and when last. held: node -> when a lease was
-    last seen on it."""
+    """What the looks say of one job, up to its start. refused: what and why -> how often, and when last. held: node ->
+    when a lease was last seen on it."""
 
     job: str
     advised: float | None = None
@@ -134,7 +138,11 @@ class _Told:
             return
         self.held |= dict.fromkeys(record.get("leases", ()), when)
         for kind, name, why in record.get("refused", ()):
-            what = {"all": "everything", WAKE: f"switching {name} on", NICE: "a change of its nice" if name == self.job else ""}.get(kind)
+            what = {
+                "all": "everything",
+                WAKE: f"switching {name} on",
+                NICE: "a change of its nice" if name == self.job else "",
+            }.get(kind)
             if what:
                 count, _ = self.refused.get((what, why), (0, when))
                 self.refused[what, why] = count + 1, when
@@ -152,8 +160,13 @@ def explain(path: Path, job_id: str) -> list[str]:
         if last is not None and record["kind"] == LOOK and record["t"] >= began:
             told.take(record, math.inf if last.state == PENDING or last.start_s is None else last.start_s)
     if last is None:
-        raise EscalaError(f"{path}: job {job_id} was never seen: give its number as squeue shows it (12, or 12_3 of an array)")
-    out = [f"job {job_id} of {last.user}: {_many(last.cpus, 'CPU')} on {_many(last.nodes, 'node')}, submitted at {moment(last.submit_s)}"]
+        raise EscalaError(
+            f"{path}: job {job_id} was never seen: give its number as squeue shows it (12, or 12_3 of an array)"
+        )
+    out = [
+        f"job {job_id} of {last.user}: {_many(last.cpus, 'CPU')} on {_many(last.nodes, 'node')}, submitted at "
+        f"{moment(last.submit_s)}"
+    ]
     return [*out, *_waited(told, last, at), *_went(told, last)]
 
 
@@ -165,14 +178,21 @@ def _waited(told: _Told, last: Job, at: float) -> list[str]:
         out.append(f"it has waited for {at - last.submit_s:.0f} s{held}")
     if told.expected is not None and told.row is None:
         when, both = told.expected
-        words = [f"{who} {moment(start)} ({_from(at, start)})" for who, start in zip(("the policy", "Slurm"), both, strict=True) if start]
+        words = [
+            f"{who} {moment(start)} ({_from(at, start)})"
+            for who, start in zip(("the policy", "Slurm"), both, strict=True)
+            if start
+        ]
         out += [f"its start was expected, as of {moment(when)}: by {', by '.join(words)}"] if words else []
     out += [f"its nice was set from {old} to {new} at {moment(when)}" for when, old, new in told.nices]
     for (what, why), (count, when) in told.refused.items():
         out.append(f"a guard refused {what} ({why}) in {count} of the looks of its wait, the last at {moment(when)}")
     if told.held:
         now = [name for name, when in told.held.items() if when == max(told.held.values())]
-        out.append(f"while it waited, leases kept {_many(len(told.held), 'node')} off; the last ones seen: {', '.join(now[:20])}")
+        out.append(
+            f"while it waited, leases kept {_many(len(told.held), 'node')} off; the last ones seen: "
+            f"{', '.join(now[:20])}"
+        )
     mine = [name for name in last.hosts if name in told.held]
     out += [f"of its nodes, {', '.join(mine[:20])} had leases before it started"] if mine else []
     return out
@@ -190,21 +210,36 @@ def _went(told: _Told, last: Job) -> list[str]:
     """How it came to its start."""
     out = []
     if told.advised is not None:
-        out.append(f"the policy would have started it at {moment(told.advised)}, {told.advised - last.submit_s:.0f} s after its submission")
+        out.append(
+            f"the policy would have started it at {moment(told.advised)}, {told.advised - last.submit_s:.0f} s after "
+            "its submission"
+        )
     elif told.never:
         out.append(told.never)
     elif last.state == PENDING and last.free:
         out.append("the policy would not start it yet")
     if (row := told.row) is not None:
-        out.append(f"Slurm started it at {moment(row[3])}, {row[3] - row[2]:.0f} s after its submission: for the policy {WORDS[row[4]]}")
-        told_by = [f"{who} expected {when - row[2]:.0f} s" for who, when in (("the policy", row[6]), ("Slurm", row[7])) if when is not None]
+        out.append(
+            f"Slurm started it at {moment(row[3])}, {row[3] - row[2]:.0f} s after its submission: for the policy "
+            f"{WORDS[row[4]]}"
+        )
+        told_by = [
+            f"{who} expected {when - row[2]:.0f} s"
+            for who, when in (("the policy", row[6]), ("Slurm", row[7]))
+            if when is not None
+        ]
         out += [f"of its wait, {' and '.join(told_by)}"] if told_by else []
     elif last.state != PENDING and last.start_s is not None:
         where = (
-            f" on {', '.join(last.hosts[:20])}{f' and {len(last.hosts) - 20} more' if len(last.hosts) > 20 else ''}" if last.hosts else ""
+            f" on {', '.join(last.hosts[:20])}{f' and {len(last.hosts) - 20} more' if len(last.hosts) > 20 else ''}"
+            if last.hosts
+            else ""
         )
         waited = f"{last.start_s - last.submit_s:.0f} s after its submission"
-        out.append(f"Slurm started it at {moment(last.start_s)}{where}, {waited}: before the first look, so that nobody was asked")
+        out.append(
+            f"Slurm started it at {moment(last.start_s)}{where}, {waited}: before the first look, so that nobody was "
+            "asked"
+        )
     if told.delay:
         out.append(f"its nodes would have been off: it would have waited {told.delay:.0f} s more")
     return out

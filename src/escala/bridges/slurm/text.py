@@ -46,7 +46,8 @@ _DETAILS = re.compile(rf"(?:{_CPUS.pattern})+")
 
 
 def lines(printed: str, what: str) -> list[str]:
-    """The lines; EscalaError for an output that ends within one. Only a line feed ends one: names hold whatever else does elsewhere."""
+    """The lines; EscalaError for an output that ends within one. Only a line feed ends one: names hold whatever else
+    does elsewhere."""
     if printed and not printed.endswith("\n"):
         raise EscalaError(f"{what}: its output ends within a line: it is not used")
     return [line for line in printed.split("\n") if line.strip()]
@@ -59,10 +60,23 @@ def jobs(printed: str, left: list[str] | None = None) -> dict[str, Job]:
 
 def _job(line: str) -> Iterator[Job]:
     # the reason comes last, and is free text
-    number, word, submit, start, end, limit, nodes, cpus, priority, nice, shared, user, partition, hosts, reason = line.split("|", 14)
+    number, word, submit, start, end, limit, nodes, cpus, priority, nice, shared, user, partition, hosts, reason = (
+        line.split("|", 14)
+    )
     times = float(submit), _time(start), _time(end)
     sizes = _count(nodes), _count(cpus), int(priority), int(nice)
-    told = number.strip(), state_of(word), *times, limit_s(limit), *sizes, shared in WHOLE, user, partition, expand(hosts), reason.rstrip()
+    told = (
+        number.strip(),
+        state_of(word),
+        *times,
+        limit_s(limit),
+        *sizes,
+        shared in WHOLE,
+        user,
+        partition,
+        expand(hosts),
+        reason.rstrip(),
+    )
     yield sound_job(Job(*told))
 
 
@@ -89,7 +103,8 @@ def limit_s(text: str) -> float | None:
 
 
 def nodes(printed: str, left: list[str] | None = None) -> dict[str, Node]:
-    """From `NODES`, by name, in Slurm's order. left: gets what was left out; a node of that is there, and may not be used."""
+    """From `NODES`, by name, in Slurm's order. left: gets what was left out; a node of that is there, and may not be
+    used."""
     what = "scontrol show nodes"
     return understood(lines(printed, what), _node, [] if left is None else left, what, _left_alone)
 
@@ -121,8 +136,8 @@ def flags(state: str) -> frozenset[str]:
 
 
 def reservations(printed: str, left: list[str] | None = None) -> dict[str, Reservation]:
-    """From `RESERVATIONS`, those of whole nodes or of parts alike. left: gets what was left out; a reservation of that counts always.
-    EscalaError for one whose nodes cannot be read."""
+    """From `RESERVATIONS`, those of whole nodes or of parts alike. left: gets what was left out; a reservation of that
+    counts always. EscalaError for one whose nodes cannot be read."""
     what = "scontrol show reservations"
     found = [line for line in lines(printed, what) if not line.startswith("No reservations")]
     return understood(found, _reservation, [] if left is None else left, what, _always)
@@ -157,10 +172,11 @@ def _always(line: str) -> list[Reservation]:
 
 
 def parts(printed: str, jobs: Mapping[str, Job]) -> dict[str, tuple[tuple[str, int], ...]]:
-    """From `DETAILS`: job -> the CPUs on each of its hosts, of jobs that are known, on the hosts that they are known to have.
+    """From `DETAILS`: job -> the CPUs on each of its hosts, of jobs that are known, on the hosts that they are known to
+    have.
 
-    Names, comments and commands are free text of the jobs' owners, in the same line, and may look like anything: what does not fit is
-    dropped, and so is what could be one thing or another.
+    Names, comments and commands are free text of the jobs' owners, in the same line, and may look like anything: what
+    does not fit is dropped, and so is what could be one thing or another.
     """
     told: dict[str, set[tuple[tuple[str, int], ...]]] = {}
     for record in re.split(r"(?:\A|\n)(?=JobId=\d+ )", printed):
@@ -177,7 +193,8 @@ def parts(printed: str, jobs: Mapping[str, Job]) -> dict[str, tuple[tuple[str, i
 
 
 def _one_of(ways: set[tuple[tuple[str, int], ...]], cpus: int) -> tuple[tuple[str, int], ...]:
-    """The way in which a job's CPUs lie: of several, the one with as many as the job has; () where that does not tell."""
+    """The way in which a job's CPUs lie: of several, the one with as many as the job has; () where that does not
+    tell."""
     likely = [way for way in ways if sum(count for _, count in way) == cpus] if len(ways) > 1 else list(ways)
     return likely[0] if len(likely) == 1 else ()
 

@@ -1,4 +1,5 @@
-"""What was changed of Slurm, taken back: nices of waiting jobs that are still ours, and the leases that were made here."""
+"""What was changed of Slurm, taken back: nices of waiting jobs that are still ours, and the leases that were made
+here."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ SWITCHING = ("power", "full")
 
 
 def leased_by(changes: Changes, journal: Path, user: str) -> Callable[[Reservation], bool]:
-    """Says which leases a folder's process made. Where its record of them is lost: those of its user on nodes that its journal names, if
-    it has ever switched any."""
+    """Says which leases a folder's process made. Where its record of them is lost: those of its user on nodes that its
+    journal names, if it has ever switched any."""
     if not changes.lost:
         return changes.owns
     begun = [record for record in records(journal) if record["kind"] == BEGIN and record.get("mode") in SWITCHING]
@@ -31,14 +32,18 @@ def check_cluster(run: Run, journal: Path) -> None:
     """EscalaError where the journal is of another cluster than the one that would be changed."""
     named = {record["cluster"] for record in records(journal) if record["kind"] == BEGIN and record.get("cluster")}
     if named and (here := cluster_of(run)) not in named:
-        raise EscalaError(f"{journal}: of cluster {', '.join(sorted(map(quoted, named)))}, and Slurm here is {here}: nothing is undone")
+        raise EscalaError(
+            f"{journal}: of cluster {', '.join(sorted(map(quoted, named)))}, and Slurm here is {here}: nothing is "
+            "undone"
+        )
 
 
 def undone(
     run: Run, seen: Seen, changes: Changes, owns: Callable[[Reservation], bool], dry: bool = False
 ) -> tuple[list[tuple[str, bool]], list[str]]:
-    """The commands, and whether each was done; what was left alone, and why. A job whose nice somebody else has set since is left alone,
-    and so is a lease that was not made here; nodes that are off stay so until Slurm needs them. dry: no command is given."""
+    """The commands, and whether each was done; what was left alone, and why. A job whose nice somebody else has set
+    since is left alone, and so is a lease that was not made here; nodes that are off stay so until Slurm needs them.
+    dry: no command is given."""
     nices, set_since = changes.undo(seen)
     wanted: list[Command] = [("scontrol", "update", f"jobid={job(which)}", f"nice={old}") for which, old in nices]
     kept = [one for one in seen.reservations.values() if owns(one) or is_own(one, changes)]

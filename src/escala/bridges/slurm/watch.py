@@ -11,12 +11,13 @@ from escala.live import Desk, Orders, Snapshot
 
 PLAN_EVERY_S = 60.0
 FIRST, MOST_WAITING = 50, 10_000
-"""Jobs of a plan, and waiting jobs with which it takes too long: some 10 ms under EASY, 3 s under conservative of half as many."""
+"""Jobs of a plan, and waiting jobs with which it takes too long: some 10 ms under EASY, 3 s under conservative of half
+as many."""
 
 
 class Watch:
-    """advised: waiting job -> when the policy would first have started it. expected: waiting job -> start that the policy and that Slurm
-    expected when it was first planned (None: nothing was expected)."""
+    """advised: waiting job -> when the policy would first have started it. expected: waiting job -> start that the
+    policy and that Slurm expected when it was first planned (None: nothing was expected)."""
 
     def __init__(self, at: Layout, tolerance_s: float) -> None:
         self._at, self._tolerance_s = at, tolerance_s
@@ -41,8 +42,8 @@ class Watch:
             raise EscalaError("what was advised is not told: begin without the state") from None
 
     def started(self, seen: Seen, since_s: float | None) -> list[Job]:
-        """Jobs on our nodes that Slurm has started since an instant, those that have ended already included. None: nobody watched, so that
-        none counts that has started by now."""
+        """Jobs on our nodes that Slurm has started since an instant, those that have ended already included. None:
+        nobody watched, so that none counts that has started by now."""
         jobs = [job for job in seen.jobs.values() if job.state in (*ON_NODES, ENDED) and job.start_s is not None]
         found = [job for job in jobs if self._new(f"start {job.job_id}", job.start_s, since_s)]
         return [job for job in found if any(host in self._at.index for host in job.hosts)]
@@ -67,9 +68,10 @@ class Watch:
         return when is not None and since_s is not None and when > since_s - TICK_S and self.counted.get(name) != when
 
     def judge(self, seen: Seen, orders: Orders, started: list[Job], asked: bool) -> list[list[Any]]:
-        """Rows of the jobs that have started: job, user, submission, start, how the policy took it, when it would have started it, what
-        it and Slurm expected, and None, which `expect` replaces by a time. How: same (in this look, or within the tolerance), earlier,
-        later (it would not have started it yet), unasked (it has ended already, or was not `asked` about)."""
+        """Rows of the jobs that have started: job, user, submission, start, how the policy took it, when it would have
+        started it, what it and Slurm expected, and None, which `expect` replaces by a time. How: same (in this look, or
+        within the tolerance), earlier, later (it would not have started it yet), unasked (it has ended already, or was
+        not `asked` about)."""
         now = {start.job_id for start in orders.starts}
         rows = []
         for job in started:
@@ -91,11 +93,17 @@ class Watch:
                 del kept[job_id]
         return rows
 
-    def expect(self, seen: Seen, desk: Desk, snapshot: Snapshot, rows: list[list[Any]]) -> dict[str, tuple[float | None, float | None]]:
-        """Ask for a plan, where jobs wait of which nothing is expected yet, or where rows of `judge` are of jobs that the policy would
-        start later: they are told when. What is expected of new ones from now."""
+    def expect(
+        self, seen: Seen, desk: Desk, snapshot: Snapshot, rows: list[list[Any]]
+    ) -> dict[str, tuple[float | None, float | None]]:
+        """Ask for a plan, where jobs wait of which nothing is expected yet, or where rows of `judge` are of jobs that
+        the policy would start later: they are told when. What is expected of new ones from now."""
         waiting = [job for job in seen.jobs.values() if waits(job, self._at)]
-        new = [job for job in waiting if job.job_id not in self.expected] if seen.now_s >= self.planned_s + PLAN_EVERY_S else []
+        new = (
+            [job for job in waiting if job.job_id not in self.expected]
+            if seen.now_s >= self.planned_s + PLAN_EVERY_S
+            else []
+        )
         late = [row for row in rows if row[4] == "later"]
         if not self.plans or not (new or late) or len(waiting) > MOST_WAITING:
             return {}

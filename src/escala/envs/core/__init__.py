@@ -1,1 +1,2 @@
-"""What all environments share: many simulations at once, their faces for Gymnasium, checks of arguments, random numbers."""
+"""What all environments share: many simulations at once, their faces for Gymnasium, checks of arguments, random
+numbers."""

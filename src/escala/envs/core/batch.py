@@ -1,9 +1,10 @@
-"""What an environment is made of: a batch of simulations that take one action each, and the arrays into which a step writes.
+"""What an environment is made of: a batch of simulations that take one action each, and the arrays into which a step
+writes.
 
-An environment is written once, as a `Batch` of N simulations in one process. `environment.BatchEnv` shows a batch of one as a
-`gymnasium.Env`,
-`vector.BatchVectorEnv` a batch of N as a `gymnasium.vector.VectorEnv`; both are thin. Randomness: row i has a seed of its own and counts
-its
+An environment is written once, as a `Batch` of N simulations in one process. `environment.BatchEnv` shows a batch of
+one as a `gymnasium.Env`,
+`vector.BatchVectorEnv` a batch of N as a `gymnasium.vector.VectorEnv`; both are thin. Randomness: row i has a seed of
+its own and counts its
 episodes; what an episode draws depends on these two numbers only, so a row plays the same in any batch.
 """
 
@@ -32,8 +33,8 @@ class Turn(NamedTuple):
 
 
 class Batch(Protocol):
-    """N simulations of one environment. After a step that ends the episode of some rows the caller restarts these rows before the next
-    step."""
+    """N simulations of one environment. After a step that ends the episode of some rows the caller restarts these rows
+    before the next step."""
 
     num_envs: int
     observation_space: spaces.Box  # of one simulation
@@ -43,14 +44,15 @@ class Batch(Protocol):
         """Give rows their seeds and set their count of episodes to 0."""
 
     def restart(self, rows: Rows, turn: Turn, options: Mapping[str, Any]) -> None:
-        """Begin the next episode of these rows; writes their observations and masks, nothing else. `options`: as given to `reset`."""
+        """Begin the next episode of these rows; writes their observations and masks, nothing else. `options`: as given
+        to `reset`."""
 
     def step(self, actions: Any, turn: Turn) -> None:
         """One action of every row, whole numbers [N] (EscalaError for anything else); writes the whole turn."""
 
     def info(self) -> dict[str, NDArray[Any]]:
-        """Figures of the last step by name, arrays [N]: what `info` tells beside the mask. New arrays, or ones that no later step
-        changes."""
+        """Figures of the last step by name, arrays [N]: what `info` tells beside the mask. New arrays, or ones that no
+        later step changes."""
 
     def info_of(self, i: int) -> dict[str, Any]:
         """The same of simulation i alone, as plain numbers: a single environment's step asks for no more."""

@@ -1,4 +1,5 @@
-"""Checks of options that environments share: each gives the plain value, or says in one line what was given and what to give."""
+"""Checks of options that environments share: each gives the plain value, or says in one line what was given and what to
+give."""
 
 from __future__ import annotations
 
@@ -49,7 +50,13 @@ def above_zero(name: str, given: Any, example: str) -> list[float]:
 
 def chosen_actions(given: Any, rows: int, n: int, least: int = 0, what: str = "actions") -> NDArray[np.int64]:
     """One action least..n - 1 of each of the rows, [rows]."""
-    if rows == 1 and type(given) is list and len(given) == 1 and type(given[0]) in (int, np.int64) and least <= given[0] < n:
+    if (
+        rows == 1
+        and type(given) is list
+        and len(given) == 1
+        and type(given[0]) in (int, np.int64)
+        and least <= given[0] < n
+    ):
         return np.array(given, np.int64)  # a single environment's step, without the reductions below
     try:
         actions = np.asarray(given)
@@ -75,6 +82,13 @@ def choice(name: str, given: Any, n: int) -> int:
 def wanted_lists(given: Any, rows: int, lists: int) -> NDArray[np.int64]:
     """Reset option `list`: the number of a job list, or one for each of the rows. Returns one for each row."""
     asked = np.asarray(given)
-    if asked.dtype.kind not in "iu" or asked.shape not in ((), (rows,)) or (asked.size and (asked.min() < 0 or asked.max() >= lists)):
-        raise EscalaError(f"reset option list={given}: give the number of a list, 0 to {lists - 1}, or one for each of {rows} episodes")
+    if (
+        asked.dtype.kind not in "iu"
+        or asked.shape not in ((), (rows,))
+        or (asked.size and (asked.min() < 0 or asked.max() >= lists))
+    ):
+        raise EscalaError(
+            f"reset option list={given}: give the number of a list, 0 to {lists - 1}, or one for each of {rows} "
+            "episodes"
+        )
     return np.ascontiguousarray(np.broadcast_to(asked.astype(np.int64), (rows,)))

@@ -15,7 +15,8 @@ def probabilities(logits: NDArray[np.float64], mask: NDArray[np.bool_]) -> NDArr
 
 
 def choose(share: NDArray[np.float64], random: np.random.Generator | None) -> NDArray[np.int64]:
-    """Actions [n] by their probabilities [n, actions]: sampled by `random` (one draw an observation), or the greedy ones without."""
+    """Actions [n] by their probabilities [n, actions]: sampled by `random` (one draw an observation), or the greedy
+    ones without."""
     if random is None:
         return share.argmax(axis=1)
     drawn = random.random(len(share))

@@ -20,8 +20,8 @@ _made: tuple[Any, Any, Batch] | None = None
 
 
 def _batch(make: Callable[..., Batch], given: tuple[Any, Any, dict[str, Any]]) -> Batch:
-    """A batch of one. A forked process, which can make none (`escala.forks`), takes its own copy of the one that its parent made last of
-    the same: Gymnasium's `AsyncVectorEnv` makes one before it forks, and lets it go."""
+    """A batch of one. A forked process, which can make none (`escala.forks`), takes its own copy of the one that its
+    parent made last of the same: Gymnasium's `AsyncVectorEnv` makes one before it forks, and lets it go."""
     global _made
     if forked() and _made is not None and _made[0] is make and _same(_made[1], given):
         batch, _made = _made[2], None
@@ -45,10 +45,11 @@ def _same(one: Any, other: Any) -> bool:
 
 
 class BatchEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
-    """A batch of one. Subclasses are the registered single environments: they name the class of their batch and document themselves.
+    """A batch of one. Subclasses are the registered single environments: they name the class of their batch and
+    document themselves.
 
-    `reset(seed=s)` seeds the row with s; without a seed the next episode of the same sequence begins (the first time with a seed drawn
-    by chance).
+    `reset(seed=s)` seeds the row with s; without a seed the next episode of the same sequence begins (the first time
+    with a seed drawn by chance).
     """
 
     batch_type: ClassVar[Callable[..., Batch]]
@@ -59,7 +60,9 @@ class BatchEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         tell_when_compiling()
         return super().__new__(cls)
 
-    def __init__(self, workload: Any = None, platform: Any = None, *, render_mode: str | None = None, **options: Any) -> None:
+    def __init__(
+        self, workload: Any = None, platform: Any = None, *, render_mode: str | None = None, **options: Any
+    ) -> None:
         batch = _batch(self.batch_type, (workload, platform, options))
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise EscalaError(f"render_mode {render_mode!r} is not known: use rgb_array, or human by gymnasium.make")
@@ -70,7 +73,9 @@ class BatchEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self._turn = new_turn(batch)
         self._seeded = False
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[NDArray[np.float32], dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         """Begin an episode; see the environment's own documentation for `options`."""
         super().reset(seed=seed)
         if seed is not None or not self._seeded:

@@ -1,5 +1,5 @@
-"""Options of environments as fields of a dataclass. A field says once what it is for and what it may be: the check, the help of the
-command line and the documentation come from it."""
+"""Options of environments as fields of a dataclass. A field says once what it is for and what it may be: the check, the
+help of the command line and the documentation come from it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def whole(default: int, least: int = 0, most: int | None = None, *, about: str) 
             at_most(name, plain, most)
         return plain
 
-    return option(default, f"a whole number >= {least}" + (f", at most {most}" if most is not None else ""), about, check)
+    return option(
+        default, f"a whole number >= {least}" + (f", at most {most}" if most is not None else ""), about, check
+    )
 
 
 def real(default: float, *, allowed: str, least: float, about: str) -> Any:
@@ -107,11 +109,14 @@ class EnvOptions:
     @classmethod
     def described(cls) -> list[tuple[str, str, str]]:
         """Of each option `name=default`, what it is for, and what it may be."""
-        return [(f"{entry.name}={entry.default}", entry.metadata[ABOUT], entry.metadata[ALLOWED]) for entry in fields(cls)]
+        return [
+            (f"{entry.name}={entry.default}", entry.metadata[ABOUT], entry.metadata[ALLOWED]) for entry in fields(cls)
+        ]
 
 
 def documented(options: type[EnvOptions], **texts: str) -> Callable[[Documented], Documented]:
-    """Writes the list of options into the docstring of an environment, at {options}, and texts that stand beside their code, at {name}."""
+    """Writes the list of options into the docstring of an environment, at {options}, and texts that stand beside their
+    code, at {name}."""
 
     def write(environment: Documented) -> Documented:
         listed = "\n".join(f"- `{name}`: {about}; {allowed}" for name, about, allowed in options.described())

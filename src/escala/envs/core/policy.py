@@ -1,4 +1,5 @@
-"""Any environment as a policy inside a simulation that others drive: its own questions, asked and answered by the code of its own steps."""
+"""Any environment as a policy inside a simulation that others drive: its own questions, asked and answered by the code
+of its own steps."""
 
 from __future__ import annotations
 
@@ -13,10 +14,11 @@ from escala.policy import Commands
 
 
 class EnvPolicy:
-    """What follows from an environment's four answers: how a run begins, what is to be decided now, who chooses, what a choice does.
+    """What follows from an environment's four answers: how a run begins, what is to be decided now, who chooses, what a
+    choice does.
 
-    Each begins with the simulation that pauses and its number in the batch. A run that has not been seen yet is begun from nothing. K
-    agents take turns at each pause; each chooses until nothing is left to decide or its turn is over.
+    Each begins with the simulation that pauses and its number in the batch. A run that has not been seen yet is begun
+    from nothing. K agents take turns at each pause; each chooses until nothing is left to decide or its turn is over.
     """
 
     name: str
@@ -51,8 +53,9 @@ class EnvPolicy:
         self._told = state
 
     def loaded(self, simulation: Any, i: int, users: int, ended: NDArray[np.int64]) -> None:
-        """Beside a machine: the tables of the simulation have been loaded anew. users: how many are known; ended: rows of the jobs that ran
-        and have ended since the last decision. EscalaError for a machine that is none of its own."""
+        """Beside a machine: the tables of the simulation have been loaded anew. users: how many are known; ended: rows
+        of the jobs that ran and have ended since the last decision. EscalaError for a machine that is none of its
+        own."""
         told, begins = self._told, self._new
         if begins:
             self._games = self._begin(simulation, i)
@@ -108,7 +111,8 @@ class EnvPolicy:
         self._wake(act)
 
     def _begin(self, simulation: Any, i: int) -> Records:
-        """The environment's own record of a run, as at its start; EscalaError for a simulation that is none of its own."""
+        """The environment's own record of a run, as at its start; EscalaError for a simulation that is none of its
+        own."""
         raise NotImplementedError
 
     def _look(self, simulation: Any, i: int, agent: int) -> bool:
@@ -128,7 +132,8 @@ class EnvPolicy:
 
 
 def forbid_noop(simulation: Any, i: int, mask: NDArray[np.bool_], noop: int) -> None:
-    """Where nothing runs and something can be done, the no-op is taken from a mask: greedy choices alone could idle for ever."""
+    """Where nothing runs and something can be done, the no-op is taken from a mask: greedy choices alone could idle for
+    ever."""
     s = simulation.world.s[i, 0]
     if s["n_ends"] + s["n_starts"] == 0 and mask.sum() > mask[noop]:
         mask[noop] = False

@@ -1,4 +1,5 @@
-"""Random numbers of rules in compiled code: a generator that is one number of a game's memory, so that it is saved and resumed with it."""
+"""Random numbers of rules in compiled code: a generator that is one number of a game's memory, so that it is saved and
+resumed with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""An environment's own side of its simulations: settings and memory as one record a game, which compiled code is given by its table."""
+"""An environment's own side of its simulations: settings and memory as one record a game, which compiled code is given
+by its table."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ def settings_of(fields: np.dtype[Any], values: Mapping[str, float]) -> NDArray[A
 class Records:
     """The games of a batch: attributes are their arrays by name, `table` is what compiled code takes.
 
-    An array with the leading axis [games] changes from step to step; one without is shared by all games: settings, and scratch room.
-    Arrays are written in place, never replaced: the table holds their addresses.
+    An array with the leading axis [games] changes from step to step; one without is shared by all games: settings, and
+    scratch room. Arrays are written in place, never replaced: the table holds their addresses.
     """
 
     if TYPE_CHECKING:
@@ -37,7 +38,11 @@ class Records:
         self.table = table_of(kind, games, arrays)
 
     def _changing(self) -> dict[str, NDArray[Any]]:
-        return {name: getattr(self, name) for name, (_, axes) in self._kind.fields.items() if getattr(self, name).ndim > axes}
+        return {
+            name: getattr(self, name)
+            for name, (_, axes) in self._kind.fields.items()
+            if getattr(self, name).ndim > axes
+        }
 
     def forget(self, rows: Rows) -> None:
         """A memory of nothing in these games."""
@@ -68,9 +73,12 @@ class Records:
 
 
 def restore(target: NDArray[Any], saved: NDArray[Any], name: str, advice: str) -> None:
-    """Copy a saved array into the environment's own; EscalaError where it is of another shape, or of another version's layout."""
+    """Copy a saved array into the environment's own; EscalaError where it is of another shape, or of another version's
+    layout."""
     if saved.shape != target.shape:
-        raise EscalaError(f"saved state: {name} has shape {saved.shape}, this environment needs {target.shape}: {advice}")
+        raise EscalaError(
+            f"saved state: {name} has shape {saved.shape}, this environment needs {target.shape}: {advice}"
+        )
     if saved.dtype != target.dtype:
         raise EscalaError(f"saved state: {name} was saved by another version of Escala, with other fields: begin anew")
     target[...] = saved

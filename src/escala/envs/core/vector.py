@@ -19,17 +19,18 @@ Array = NDArray[Any]
 
 
 class BatchVectorEnv(VectorEnv[Array, Array, Array]):
-    """A batch of N behind Gymnasium's vector interface. Subclasses are the registered vector environments: they name the class of
-    their batch.
+    """A batch of N behind Gymnasium's vector interface. Subclasses are the registered vector environments: they name
+    the class of their batch.
 
-    Autoreset is *same step*: where an episode ends, the observation returned is the first of the next episode, and `info["final_obs"]`
-    (rows marked in
-    `info["_final_obs"]`) holds the last one of the ended episode; other entries of `info` belong to the ended episode, the action mask
-    to the new one.
+    Autoreset is *same step*: where an episode ends, the observation returned is the first of the next episode, and
+    `info["final_obs"]` (rows marked in
+    `info["_final_obs"]`) holds the last one of the ended episode; other entries of `info` belong to the ended episode,
+    the action mask to the new one.
 
-    `reset(seed=s)` seeds row i with s + i; a list gives each row its own. `options["reset_mask"]` (bool [N]) resets some rows only.
-    copy: True returns new arrays at each step. False returns arrays that the step after next overwrites: faster, for learners that copy
-    anyway.
+    `reset(seed=s)` seeds row i with s + i; a list gives each row its own. `options["reset_mask"]` (bool [N]) resets
+    some rows only.
+    copy: True returns new arrays at each step. False returns arrays that the step after next overwrites: faster, for
+    learners that copy anyway.
     """
 
     batch_type: ClassVar[Callable[..., Batch]]
@@ -57,7 +58,9 @@ class BatchVectorEnv(VectorEnv[Array, Array, Array]):
         check_fork()
         batch = self.batch_type(num_envs, workload, platform, **options)
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise EscalaError(f"render_mode {render_mode!r} is not known: use one of {', '.join(self.metadata['render_modes'])}")
+            raise EscalaError(
+                f"render_mode {render_mode!r} is not known: use one of {', '.join(self.metadata['render_modes'])}"
+            )
         self.batch = batch
         self.num_envs = batch.num_envs
         self.render_mode = render_mode
@@ -82,7 +85,9 @@ class BatchVectorEnv(VectorEnv[Array, Array, Array]):
         """The arrays of the last step or reset."""
         return self._turns[0]
 
-    def reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
         """Begin episodes, of all rows or of those in `options["reset_mask"]`."""
         options = dict(options or {})
         chosen = options.pop("reset_mask", None)

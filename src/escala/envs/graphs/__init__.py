@@ -31,14 +31,17 @@ def write_onnx(trained: Any, path: str | Path) -> None:
 def onnx_of(manifest: Mapping[str, Any], networks: Sequence[Weights]) -> bytes:
     """The file of a trained agent, or of a team with a network for each agent (or a single one).
 
-    Inputs, of float32 and bool: `observation` [n, ...], `mask` [n, actions]. Outputs: `preferences` [n, actions] before the mask, and
-    `action` [n], the greedy one among those that the mask allows. A team's of several networks end in `_0`, `_1`, ... The manifest is
-    the file's property `escala`. EscalaError without the extra [onnx], and for networks that cannot be exported.
+    Inputs, of float32 and bool: `observation` [n, ...], `mask` [n, actions]. Outputs: `preferences` [n, actions] before
+    the mask, and `action` [n], the greedy one among those that the mask allows. A team's of several networks end in
+    `_0`, `_1`, ... The manifest is the file's property `escala`. EscalaError without the extra [onnx], and for networks
+    that cannot be exported.
     """
     need("an ONNX file", "onnx")
     from onnx import TensorProto, helper
 
-    shape = list(manifest["observation_shape"]) if "observation_shape" in manifest else [Shape(*manifest["shape"]).numbers]
+    shape = (
+        list(manifest["observation_shape"]) if "observation_shape" in manifest else [Shape(*manifest["shape"]).numbers]
+    )
     actions, graph = int(manifest["actions"]), Graph()
     reads = preferences_of if "extractor" in manifest else pairs_preferences
     inputs, outputs = [], []
@@ -54,6 +57,10 @@ def onnx_of(manifest: Mapping[str, Any], networks: Sequence[Weights]) -> bytes:
         outputs += [helper.make_tensor_value_info(action, TensorProto.INT64, ["n"])]
     made = helper.make_graph(graph.nodes, "policy", inputs, outputs, graph.constants())
     opsets = [helper.make_opsetid("", OPSET)]
-    model = helper.make_model(made, opset_imports=opsets, ir_version=FORMAT, producer_name="escala", producer_version=version("escala"))
-    helper.set_model_props(model, {"escala": json.dumps({name: value for name, value in manifest.items() if name not in OF_FOLDERS})})
+    model = helper.make_model(
+        made, opset_imports=opsets, ir_version=FORMAT, producer_name="escala", producer_version=version("escala")
+    )
+    helper.set_model_props(
+        model, {"escala": json.dumps({name: value for name, value in manifest.items() if name not in OF_FOLDERS})}
+    )
     return bytes(model.SerializeToString())

@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from escala.envs.forward import DENSE, EXTRACTOR, LAGS, LEAST_SPREAD, SLOPE, SLOT_SCORER, TRENDS, Shape, Weights, forward_of
+from escala.envs.forward import (
+    DENSE,
+    EXTRACTOR,
+    LAGS,
+    LEAST_SPREAD,
+    SLOPE,
+    SLOT_SCORER,
+    TRENDS,
+    Shape,
+    Weights,
+    forward_of,
+)
 from escala.envs.graphs.graph import Graph, axes
 from escala.envs.graphs.numbers import hold_numbers, queue_preferences
 from escala.envs.rjms.hold_features import HISTORY, HOLD_FEATURES, JOBS
@@ -72,7 +83,11 @@ def _queue_and_running(g: Graph, w: Weights, seen: str) -> str:
     ends = np.cumsum((0, HISTORY * SNAPSHOT, JOBS * JOB, RUNNING_SHOWN * RUNNING)).tolist()
     past, waiting, running = (g.part(seen, 1, begin, end) for begin, end in pairwise(ends))
     starts = [(HISTORY - 1 - lag) * SNAPSHOT for lag in LAGS]
-    parts = [g.part(past, 1, (HISTORY - 1) * SNAPSHOT, ends[1]), g.part(seen, 1, ends[3], END), g.part(waiting, 1, 0, JOB)]
+    parts = [
+        g.part(past, 1, (HISTORY - 1) * SNAPSHOT, ends[1]),
+        g.part(seen, 1, ends[3], END),
+        g.part(waiting, 1, 0, JOB),
+    ]
     parts += [g.part(past, 1, at, at + TRENDS) for at in starts]
     for numbers, width, name in ((waiting, JOB, "of_waiting"), (running, RUNNING, "of_running")):
         jobs = g.shaped(numbers, 0, -1, width)
@@ -139,7 +154,9 @@ def pairs_preferences(manifest: Mapping[str, Any], g: Graph, w: Weights, seen: s
     jobs, rest = _window(g, seen, shape.slots, shape.job + shape.machines)
     context = _context(g, w, jobs, rest)
     charts = g.shaped(g.part(rest, 1, 0, shape.machines * shape.chart), -1, shape.machines, 1, shape.chart)
-    places = g("Unsqueeze", g("Transpose", g.part(jobs, 2, shape.job, shape.job + shape.machines), perm=[0, 2, 1]), axes(3))
+    places = g(
+        "Unsqueeze", g("Transpose", g.part(jobs, 2, shape.job, shape.job + shape.machines), perm=[0, 2, 1]), axes(3)
+    )
     hidden = g("Unsqueeze", _dense(g, w, f"{at}of_job", g.part(jobs, 2, 0, shape.job)), axes(1))
     for more in (g.dense(charts, w[f"{at}of_machine.weight"]), g("Mul", places, w[f"{at}of_fit.weight"][:, 0])):
         hidden = g("Add", hidden, more)

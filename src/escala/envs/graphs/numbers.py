@@ -1,4 +1,5 @@
-"""What small networks read, of `escala.envs.rjms.hold_features` and `queue_features`, as ONNX operators in float64, as it is there."""
+"""What small networks read, of `escala.envs.rjms.hold_features` and `queue_features`, as ONNX operators in float64, as
+it is there."""
 
 from __future__ import annotations
 

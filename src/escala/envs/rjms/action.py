@@ -1,5 +1,5 @@
-"""What an off-reservation agent's numbers mean: `wake`, `count` and `hold`, and the guards that keep jobs from waiting for the agent
-alone."""
+"""What an off-reservation agent's numbers mean: `wake`, `count` and `hold`, and the guards that keep jobs from waiting
+for the agent alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ GUARDS = {"none": NO_GUARD, "late": LATE, "head": HEAD}
 
 @lean
 def late_need(w: World, share: float, free: int) -> int:
-    """Cores that the jobs need which have waited `share` of their walltime, in queue order, as far as they fit `free` cores together."""
+    """Cores that the jobs need which have waited `share` of their walltime, in queue order, as far as they fit `free`
+    cores together."""
     need = 0
     j = w.s[0].first
     now = w.s[0].now
@@ -42,8 +43,8 @@ def late_need(w: World, share: float, free: int) -> int:
 
 @lean
 def allow(w: World, st: Any, most: int) -> None:
-    """At most `most` off nodes, the lowest, may be woken until the next decision; the other nodes that are off or switching off are
-    held. The guard allows more: what late jobs need that
+    """At most `most` off nodes, the lowest, may be woken until the next decision; the other nodes that are off or
+    switching off are held. The guard allows more: what late jobs need that
     could start."""
     s = w.s[0]
     nodes = w.o[0].n_nodes
@@ -87,8 +88,9 @@ def _has_timer(w: World, time: int, j: int) -> bool:
 
 @lean
 def set_hold(w: World, period_us: int, fraction: float) -> None:
-    """From now on a job may be given nodes that are not on when it has waited `fraction` of its walltime. Timers: the jobs of the queue
-    for which that falls between two decisions. So a job has at most as many timers at once as there are fractions."""
+    """From now on a job may be given nodes that are not on when it has waited `fraction` of its walltime. Timers: the
+    jobs of the queue for which that falls between two decisions. So a job has at most as many timers at once as there
+    are fractions."""
     s = w.s[0]
     w.o[0].fraction = fraction
     j = s.first

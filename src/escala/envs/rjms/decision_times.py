@@ -1,14 +1,15 @@
 """When an agent is asked. Between two questions everything happens inside compiled code.
 
-Off-reservation: at every multiple of the period and at every submission (in R3 these are multiples of the period, too: its logs are
-rounded to minutes), after the events of the instant and before the scheduler. Instants with an empty queue may pass without a question; the
-action in force stays. With `ask="periods"` the kernel pauses at multiples of the period only, and every choice counts: it may be for a job
-that is submitted before the next.
+Off-reservation: at every multiple of the period and at every submission (in R3 these are multiples of the period, too:
+its logs are rounded to minutes), after the events of the instant and before the scheduler. Instants with an empty queue
+may pass without a question; the action in force stays. With `ask="periods"` the kernel pauses at multiples of the
+period only, and every choice counts: it may be for a job that is submitted before the next.
 
-Scheduling: whenever jobs wait, and again at the same instant after each valid choice; after a no-op one period later, or, if the
-queue is empty, at the next submission.
+Scheduling: whenever jobs wait, and again at the same instant after each valid choice; after a no-op one period later,
+or, if the queue is empty, at the next submission.
 
-What drives the kernel's loop is `compiled`, not `lean`: a driver compiled first from a lean function could not make its arrays.
+What drives the kernel's loop is `compiled`, not `lean`: a driver compiled first from a lean function could not make its
+arrays.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ FAILED = -1
 
 @lean
 def remember(w: World, g: Game) -> None:
-    """The newest snapshot shows this instant; at a multiple of the period it enters the ring over the oldest, between two it replaces
-    the last one."""
+    """The newest snapshot shows this instant; at a multiple of the period it enters the ring over the oldest, between
+    two it replaces the last one."""
     m, day_us = g.memory, g.settings.day_us
     if w.s[0].ticked == 1:
         m.newest = (m.newest + 1) % g.history.shape[0]
@@ -49,9 +50,11 @@ def asks(w: World) -> bool:
 
 @lean
 def pass_quiet(w: World, g: Game) -> None:
-    """Pass the coming multiples of the period at which nothing happens, the queue being empty: only their snapshots are written.
+    """Pass the coming multiples of the period at which nothing happens, the queue being empty: only their snapshots are
+    written.
 
-    Exact: without an event no node changes, and before any job can be given nodes it is submitted, which is a question."""
+    Exact: without an event no node changes, and before any job can be given nodes it is submitted, which is a
+    question."""
     s = w.s[0]
     o = w.o[0]
     st, m, history = g.settings, g.memory, g.history
@@ -79,7 +82,8 @@ def pass_quiet(w: World, g: Game) -> None:
 
 @compiled
 def to_question(worlds: Any, i: int, g: Game) -> int:
-    """Off-reservation: run simulation i to its next question. FINISHED at the end of the run, FAILED where nothing can go on."""
+    """Off-reservation: run simulation i to its next question. FINISHED at the end of the run, FAILED where nothing can
+    go on."""
     w, st, m = one(worlds, i), g.settings, g.memory
     while True:
         stop = drive_easy(worlds, i, codes.NEVER_US)
@@ -118,7 +122,8 @@ def observe_machine(w: World, g: Game, out: Any) -> None:
 
 @lean
 def mask_machine(w: World, g: Game, out: Any) -> None:
-    """Off-reservation: which actions make sense. With an empty queue only the action in force, unless choices always count."""
+    """Off-reservation: which actions make sense. With an empty queue only the action in force, unless choices always
+    count."""
     st = g.settings
     if st.form == action.COUNT:
         out[:] = True

@@ -1,7 +1,7 @@
 """Days of a log as episodes: which day each simulation of a batch plays, and how it is brought to the day's start.
 
-The jobs of all days lie once in memory, one day behind the other; a simulation that begins a day is pointed at them. So a new episode
-costs no copy of jobs, and
+The jobs of all days lie once in memory, one day behind the other; a simulation that begins a day is pointed at them. So
+a new episode costs no copy of jobs, and
 any number of simulations share the log.
 """
 
@@ -35,7 +35,8 @@ ADVICE = "use the same days, platform and num_envs"  # where a saved state does 
 
 
 BUILT_IN = {"cluster": "orion", "days": 14, "seed": 0}
-"""The log that is played where none is given: two weeks of the generator `grid5000`, on the cluster that it is drawn for."""
+"""The log that is played where none is given: two weeks of the generator `grid5000`, on the cluster that it is drawn
+for."""
 
 
 def given_or_built_in(workload: Any, platform: Any) -> tuple[Any, Any]:
@@ -53,15 +54,17 @@ def given_or_built_in(workload: Any, platform: Any) -> tuple[Any, Any]:
 
 
 def days_of(workload: Any, day_s: float, min_jobs: int) -> list[Workload]:
-    """The days to draw from: a log (or its path) is split at midnight UTC and days with fewer than `min_jobs` jobs are left out; a list
-    of workloads is taken as it is."""
+    """The days to draw from: a log (or its path) is split at midnight UTC and days with fewer than `min_jobs` jobs are
+    left out; a list of workloads is taken as it is."""
     if isinstance(workload, Sequence) and not isinstance(workload, str | bytes):
         days = list(workload)
     else:
         log = workload if isinstance(workload, Workload) else read_workload(workload)
         days = [day for day in log.split_days(day_s=day_s, origin_s=-(log.origin_s % day_s)) if len(day) >= min_jobs]
         if not days:
-            raise EscalaError(f"workload {log.name!r} has no day with at least {min_jobs} jobs: give a longer log, or min_jobs=1")
+            raise EscalaError(
+                f"workload {log.name!r} has no day with at least {min_jobs} jobs: give a longer log, or min_jobs=1"
+            )
     if not days or not all(isinstance(day, Workload) for day in days):
         raise EscalaError("workload: give a Workload, a path, or a list of Workloads (days), at least one")
     return days
@@ -70,13 +73,17 @@ def days_of(workload: Any, day_s: float, min_jobs: int) -> list[Workload]:
 def whole_log(workload: Any) -> Workload:
     """The log of episodes that begin as it has the machine; EscalaError for a list of days."""
     if isinstance(workload, Sequence) and not isinstance(workload, str | bytes):
-        raise EscalaError("option warm: the machine's state is known from a replay of the whole log: give the log, or its path, not days")
+        raise EscalaError(
+            "option warm: the machine's state is known from a replay of the whole log: give the log, or its path, not "
+            "days"
+        )
     return workload if isinstance(workload, Workload) else read_workload(workload)
 
 
 class Episodes:
-    """N simulations, each playing one day at a time. `world`, `table`: the kernel's arrays of the N simulations; `day` int64 [N]: what
-    they play. timers: so many of them may a job have at once. starts: of each day how it begins; without, the machine is empty."""
+    """N simulations, each playing one day at a time. `world`, `table`: the kernel's arrays of the N simulations; `day`
+    int64 [N]: what they play. timers: so many of them may a job have at once. starts: of each day how it begins;
+    without, the machine is empty."""
 
     def __init__(
         self,
@@ -98,8 +105,8 @@ class Episodes:
         source = Simulation(self.days, self.platform, plans, options)
         if not source.plain:
             raise EscalaError(
-                f"workload {self.days[0].name!r} has single-node jobs or further resource kinds: this environment plays jobs that take "
-                "cores of any nodes only"
+                f"workload {self.days[0].name!r} has single-node jobs or further resource kinds: this environment "
+                "plays jobs that take cores of any nodes only"
             )
         self._take_jobs(source)
         self._take_starts(starts)
@@ -120,7 +127,9 @@ class Episodes:
         self.users = int(max(1, source.world.job["user"].max(initial=0) + 1))
         self._job = np.concatenate([source.world.job[d, :n] for d, n in enumerate(lengths)])
         ranked = source.world.order.shape[2] > 0
-        self._order = np.concatenate([source.world.order[d, :, :n].ravel() for d, n in enumerate(lengths)]) if ranked else None
+        self._order = (
+            np.concatenate([source.world.order[d, :, :n].ravel() for d, n in enumerate(lengths)]) if ranked else None
+        )
         self.keys = ranked
 
     def _take_starts(self, starts: Sequence[Start]) -> None:
@@ -137,7 +146,11 @@ class Episodes:
 
     def _widen(self, source: World, n: int, timers: int) -> World:
         """Tables for n simulations in the shapes of the source's."""
-        fields = {name: np.zeros((n, *array.shape[1:]), array.dtype) for name, array in source._asdict().items() if name not in STATIC}
+        fields = {
+            name: np.zeros((n, *array.shape[1:]), array.dtype)
+            for name, array in source._asdict().items()
+            if name not in STATIC
+        }
         _, heaps, size = source.heaps.shape
         fields["heaps"] = np.zeros((n, heaps, max(size, timers * source.job.shape[1] + 64)), source.heaps.dtype)
         fields["profile"] = np.repeat(source.profile[:1], n, axis=0)
@@ -165,15 +178,17 @@ class Episodes:
         self.count[rows] = 0
 
     def begin(self, rows: Rows, options: Mapping[str, Any]) -> None:
-        """Bring rows to the start of their next day: the one in `options["day"]` (a number, or one for each row), else one drawn by
-        seed."""
+        """Bring rows to the start of their next day: the one in `options["day"]` (a number, or one for each row), else
+        one drawn by seed."""
         unknown = set(options) - {"day"}
         if unknown:
             raise EscalaError(f"reset option {sorted(unknown)[0]!r} is not known: use day")
         if "day" in options:
             chosen = np.broadcast_to(np.asarray(options["day"], np.int64), rows.shape)
             if chosen.size and not (chosen.min() >= 0 and chosen.max() < len(self.days)):
-                raise EscalaError(f"reset option day={options['day']}: there are {len(self.days)} days, numbered from 0")
+                raise EscalaError(
+                    f"reset option day={options['day']}: there are {len(self.days)} days, numbered from 0"
+                )
         else:
             chosen = (draw(self.seeds[rows], self.count[rows]) % np.uint64(len(self.days))).astype(np.int64)
         self.count[rows] += 1

@@ -1,7 +1,8 @@
-"""The guard of a learnt scheduler: a job that has waited for `guard_us` stands in front, oldest first, whatever the agent wants.
+"""The guard of a learnt scheduler: a job that has waited for `guard_us` stands in front, oldest first, whatever the
+agent wants.
 
-It starts as soon as it fits. Until then it holds EASY's reservation, counted in cores: others may start that end before it begins by their
-walltimes, or take what it leaves (Lifka 1995; Mu'alem and Feitelson 2001).
+It starts as soon as it fits. Until then it holds EASY's reservation, counted in cores: others may start that end before
+it begins by their walltimes, or take what it leaves (Lifka 1995; Mu'alem and Feitelson 2001).
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def may_start(w: World, g: Game, j: int) -> bool:
 
 @lean
 def first_of(w: World, g: Game, order: Any, queueing: int) -> int:
-    """The waiting job that a base (STRICT, GREEDY, EASY) would start now, by counts of cores and behind those in front; NONE if none.
+    """The waiting job that a base (STRICT, GREEDY, EASY) would start now, by counts of cores and behind those in front;
+    NONE if none.
     order: rows of the waiting jobs, in the base's. The guard's own notes stay."""
     s, m = w.s[0], g.memory
     aged, shadow, spare = m.aged, m.shadow_us, m.spare

@@ -1,7 +1,7 @@
 """What a small network for the action `hold` reads: one linear score of these numbers, rounded to the nearest choice.
 
-Few weights, so that a direct search (`escala.agents.search`) can find them, and so that they can be read: a positive weight means that
-jobs are held back longer when the number is large.
+Few weights, so that a direct search (`escala.agents.search`) can find them, and so that they can be read: a positive
+weight means that jobs are held back longer when the number is large.
 """
 
 from __future__ import annotations
@@ -113,4 +113,6 @@ def hold_features(seen: NDArray[np.float32]) -> NDArray[np.float64]:
 def check_shape(shape: tuple[int, ...]) -> None:
     """EscalaError where observations are not those that are read here."""
     if shape != (SUMMARY_AT + SUMMARY,):
-        raise EscalaError(f"extractor {HOLD_FEATURES} reads observation='compact' with history=20 and jobs=10: give these")
+        raise EscalaError(
+            f"extractor {HOLD_FEATURES} reads observation='compact' with history=20 and jobs=10: give these"
+        )

@@ -1,7 +1,7 @@
 """What an agent sees, written by compiled code into arrays of the caller's. Every number lies in [0, 1].
 
-Scales: cores and nodes are shares of the platform; a time t is sqrt(t / day), which tells minutes apart without losing hours, at most 1;
-a number n of jobs is
+Scales: cores and nodes are shares of the platform; a time t is sqrt(t / day), which tells minutes apart without losing
+hours, at most 1; a number n of jobs is
 n / (n + 10); the time of day is linear.
 """
 
@@ -84,7 +84,8 @@ def _count_users(w: World, users: Any, by: int) -> None:
 
 @lean
 def queued_jobs(w: World, day: int, users: Any, out: Any) -> None:
-    """The first jobs of the queue, `JOB` numbers each, zeros behind them. `users`: int64 scratch, all zero before and after."""
+    """The first jobs of the queue, `JOB` numbers each, zeros behind them. `users`: int64 scratch, all zero before and
+    after."""
     s = w.s[0]
     out[:] = 0.0
     if s.n_queued == 0:

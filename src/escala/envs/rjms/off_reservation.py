@@ -41,7 +41,9 @@ class OffReservationOptions(DayOptions):
     env: ClassVar[str] = "escala/OffReservation-v0"
 
     action: str = choice("wake", "hold", "count", about="what an action does")
-    holds: Sequence[float] = option(HOLD_FRACTIONS, "shares of the walltime, none below 0", "action=hold: what each action stands for")
+    holds: Sequence[float] = option(
+        HOLD_FRACTIONS, "shares of the walltime, none below 0", "action=hold: what each action stands for"
+    )
     observation: str = choice("snapshots", "compact", about="the last snapshots with their jobs, or one vector")
     history: int = whole(20, 1, MOST_SHOWN, about="snapshots that are seen")
     jobs: int = whole(10, 1, MOST_SHOWN, about="queued jobs that are seen")
@@ -51,14 +53,18 @@ class OffReservationOptions(DayOptions):
     normalise: str = choice("author", "none", about="scales of the reward")
     guard: str | None = choice(None, *GUARDS, about="whose jobs are not blocked by held nodes; None: by the action")
     guard_at: float = share(0.3, about="guard=late: a job is late after so long a wait")
-    skip: bool | None = flag(None, about="periods with an empty queue pass without a question; None: where that changes nothing")
+    skip: bool | None = flag(
+        None, about="periods with an empty queue pass without a question; None: where that changes nothing"
+    )
     ask: str = choice("submissions", "periods", about="decide every period and at submissions, or every period only")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.always and self.skip:
             what = "action='count'" if self.action == "count" else "ask='periods'"
-            raise EscalaError(f"option skip=True: with {what} the agent also decides while the queue is empty; leave skip out")
+            raise EscalaError(
+                f"option skip=True: with {what} the agent also decides while the queue is empty; leave skip out"
+            )
         if self.guard_name not in ALLOWED_GUARDS[self.action]:
             possible = " or ".join(ALLOWED_GUARDS[self.action])
             raise EscalaError(f"option guard={self.guard!r}: does nothing with action={self.action!r}: use {possible}")
@@ -91,7 +97,8 @@ class OffReservationOptions(DayOptions):
         scale = idle_watts(platform) * self.period_s
         if author and scale <= 0:
             raise EscalaError(
-                f"platform {platform.name!r} idles at 0 W: energy cannot be normalised; give a platform with power, or normalise='none'"
+                f"platform {platform.name!r} idles at 0 W: energy cannot be normalised; give a platform with power, "
+                "or normalise='none'"
             )
         values = {
             **times,
@@ -111,7 +118,8 @@ class OffReservationOptions(DayOptions):
         return settings_of(SHUTDOWN_SETTINGS, values)
 
     def games(self, n: int, platform: Platform, users: int, running: int) -> Records:
-        """Settings and memory of n simulations, for environment and policy alike. running: jobs that run at once, at most."""
+        """Settings and memory of n simulations, for environment and policy alike. running: jobs that run at once, at
+        most."""
         memory = np.zeros(n, SHUTDOWN_MEMORY)
         memory["standing"] = self.resting % self.actions(platform)
         return Records(
@@ -193,8 +201,8 @@ class OffReservationBatch(DayBatch):
         self._check(off_reservation_step.step(self.episodes.table, self.games.table, actions, written))
 
     def info(self) -> dict[str, NDArray[Any]]:
-        """waste_j: joules wasted in the step; late_cores: its QoS term; waited: walltimes that queued jobs waited; time_s: the clock; day:
-        the day's number."""
+        """waste_j: joules wasted in the step; late_cores: its QoS term; waited: walltimes that queued jobs waited;
+        time_s: the clock; day: the day's number."""
         memory = self.games.memory
         return {
             "waste_j": memory["step_waste_j"].copy(),
@@ -223,57 +231,64 @@ def _flat(turn: Turn) -> NDArray[np.float32]:
 
 @documented(OffReservationOptions)
 class OffReservation(BatchEnv):
-    """One day of a log; once a minute, and when a job is submitted, the agent says how freely nodes may be woken for waiting jobs.
+    """One day of a log; once a minute, and when a job is submitted, the agent says how freely nodes may be woken for
+    waiting jobs.
 
     ## Description
-    R3's DeepShutdown: every minute (and at submissions between two minutes, which R3's rounded logs do not have; not with
-    `ask="periods"`), after the events of that instant and before the scheduler (SAF: EASY backfilling with the candidates in order of
-    walltime x cores). Idle nodes that the scheduler leaves over go off in the same instant (not with `action="count"`).
+    R3's DeepShutdown: every minute (and at submissions between two minutes, which R3's rounded logs do not have; not
+    with `ask="periods"`), after the events of that instant and before the scheduler (SAF: EASY backfilling with the
+    candidates in order of walltime x cores). Idle nodes that the scheduler leaves over go off in the same instant (not
+    with `action="count"`).
 
     ## Action space
-    `Discrete`. `action="wake"` (default): 0..G, how many of the nodes that are off may be woken until the next decision (the lowest ids).
-    Always G is exactly the shutdown policy `timeout:0`. `action="hold"`: an index into `holds`; a job may wake nodes when it has waited
-    that share of its walltime; always the same index is exactly `hold:X:uncapped`. `action="count"` (R3): 0..G nodes are held: free
-    ones (idle first, highest ids first) go off at once and stay off; idle nodes that are not held stay on; always 0 is exactly `never`.
-    With `guard="head"` (its default) nodes that the queue's first job needs are not taken, and where it can start, off nodes are taken
-    before idle ones.
-    The mask tells which actions make sense; the others are carried out as well as can be. With an empty queue the action in force stays,
-    whatever is chosen (excepted `count`, which also decides what idles then, and `ask="periods"`).
+    `Discrete`. `action="wake"` (default): 0..G, how many of the nodes that are off may be woken until the next decision
+    (the lowest ids). Always G is exactly the shutdown policy `timeout:0`. `action="hold"`: an index into `holds`; a job
+    may wake nodes when it has waited that share of its walltime; always the same index is exactly `hold:X:uncapped`.
+    `action="count"` (R3): 0..G nodes are held: free ones (idle first, highest ids first) go off at once and stay off;
+    idle nodes that are not held stay on; always 0 is exactly `never`. With `guard="head"` (its default) nodes that the
+    queue's first job needs are not taken, and where it can start, off nodes are taken before idle ones.
+    The mask tells which actions make sense; the others are carried out as well as can be. With an empty queue the
+    action in force stays, whatever is chosen (excepted `count`, which also decides what idles then, and
+    `ask="periods"`).
 
     ## Observation space
-    `Box(0, 1)`. `observation="snapshots"` (default): (history, 8 + 4 jobs), the last snapshots, one a minute, the newest last: nodes in
-    the five states, queue length, promised start of the first job, time of day; then for each of the first jobs cores, walltime,
-    wait / walltime, jobs of its user in the system.
-    `"compact"`: one vector: the snapshots without jobs, the first jobs now, ten running jobs (cores, remaining walltime, time they have
-    run), free cores and demand.
+    `Box(0, 1)`. `observation="snapshots"` (default): (history, 8 + 4 jobs), the last snapshots, one a minute, the
+    newest last: nodes in the five states, queue length, promised start of the first job, time of day; then for each of
+    the first jobs cores, walltime, wait / walltime, jobs of its user in the system.
+    `"compact"`: one vector: the snapshots without jobs, the first jobs now, ten running jobs (cores, remaining
+    walltime, time they have run), free cores and demand.
     Scales: `escala.envs.rjms.observation`.
 
     ## Rewards
-    -(E_waste + QoS) since the last decision: E_waste the joules of nodes idling or switching (the ledger's difference: a day's rewards
-    add up to the metric); QoS, at each minute, the cores of the jobs that have waited `tau` of their walltime (`qos="startable"`: only
-    those that fit the cores no job holds; `"all"`: all).
+    -(E_waste + QoS) since the last decision: E_waste the joules of nodes idling or switching (the ledger's difference:
+    a day's rewards add up to the metric); QoS, at each minute, the cores of the jobs that have waited `tau` of their
+    walltime (`qos="startable"`: only those that fit the cores no job holds; `"all"`: all).
     `normalise="author"`: E_waste / (idle watts of the platform x period), QoS / cores. `"none"`: joules and cores.
-    `stretch_cost` (beyond R3, 0 by default): what a queued job's wait of one walltime costs besides, counted each minute.
+    `stretch_cost` (beyond R3, 0 by default): what a queued job's wait of one walltime costs besides, counted each
+    minute.
 
     ## Starting state
     Midnight of a day drawn by seed (`reset(options={"day": k})`: day k); all nodes off (`start_off`).
 
     ## Episode end
-    `window="cut"`: truncated at the end of the day. `"drain"`: terminated when the last job has ended (truncated after `drain_days` more).
+    `window="cut"`: truncated at the end of the day. `"drain"`: terminated when the last job has ended (truncated after
+    `drain_days` more).
 
     ## Arguments
-    workload: a Workload or path (split into days at midnight; days with fewer than `min_jobs` jobs left out), or a list of Workloads.
-    platform: a Platform or a spec. Without both, the built-in log: two generated weeks of the cluster orion (`BUILT_IN` in
-    `escala.envs.rjms.episodes`).
+    workload: a Workload or path (split into days at midnight; days with fewer than `min_jobs` jobs left out), or a list
+    of Workloads.
+    platform: a Platform or a spec. Without both, the built-in log: two generated weeks of the cluster orion (`BUILT_IN`
+    in `escala.envs.rjms.episodes`).
 
     {options}
 
-    guard: `"late"` (default with wake: jobs that have waited `guard_at` of their walltime and could start may wake what they need; with
-    hold no job is held longer than that), `"head"` (default with count: the queue's first job is never blocked by the held nodes alone,
-    see Action space), `"none"`.
-    skip: minutes with an empty queue pass without a question (default, except with count and `ask="periods"`); nothing else changes.
-    ask: `"submissions"` (default: every period and at submissions) or `"periods"` (R3's reading of any log: one decision a minute, also
-    with an empty queue; the action in force holds for jobs submitted between two).
+    guard: `"late"` (default with wake: jobs that have waited `guard_at` of their walltime and could start may wake what
+    they need; with hold no job is held longer than that), `"head"` (default with count: the queue's first job is never
+    blocked by the held nodes alone, see Action space), `"none"`.
+    skip: minutes with an empty queue pass without a question (default, except with count and `ask="periods"`); nothing
+    else changes.
+    ask: `"submissions"` (default: every period and at submissions) or `"periods"` (R3's reading of any log: one
+    decision a minute, also with an empty queue; the action in force holds for jobs submitted between two).
 
     ## Version history
     v0: first.

@@ -14,8 +14,8 @@ from escala.kernel.world import one
 
 @compiled
 def begin(worlds: Any, games: Any, rows: Any, turn: Any) -> bool:
-    """Bring simulations that stand at the start of their day to their first question. turn: (observation [N, numbers], mask). False where
-    one cannot go on."""
+    """Bring simulations that stand at the start of their day to their first question. turn: (observation [N, numbers],
+    mask). False where one cannot go on."""
     observation, mask = turn
     fine = True
     for k in range(rows.shape[0]):
@@ -31,8 +31,8 @@ def begin(worlds: Any, games: Any, rows: Any, turn: Any) -> bool:
 
 @compiled
 def go_on(worlds: Any, i: int, g: Game, chosen: int) -> int:
-    """Put an action in force in simulation i, and on to its next question; FINISHED at the end of the run, FAILED where nothing can go
-    on."""
+    """Put an action in force in simulation i, and on to its next question; FINISHED at the end of the run, FAILED where
+    nothing can go on."""
     w, m = one(worlds, i), g.memory
     if w.s[0].n_queued > 0 or g.settings.always == 1:
         m.standing = chosen
@@ -59,7 +59,8 @@ def settle(w: World, g: Game) -> float:
 
 @compiled
 def step(worlds: Any, games: Any, actions: Any, turn: Any) -> bool:
-    """One action of each simulation, and on to its next question. turn: (observation, mask, rewards, terminated, truncated)."""
+    """One action of each simulation, and on to its next question. turn: (observation, mask, rewards, terminated,
+    truncated)."""
     observation, mask, rewards, terminated, truncated = turn
     fine = True
     for i in range(actions.shape[0]):
@@ -79,8 +80,8 @@ def step(worlds: Any, games: Any, actions: Any, turn: Any) -> bool:
 
 @lean
 def look(worlds: Any, i: int, games: Any, observation: Any, mask: Any) -> int:
-    """A run of simulation i, driven from outside, pauses before the scheduler: 0, nothing to do; 1, the action in force is to be
-    renewed; 2, a question."""
+    """A run of simulation i, driven from outside, pauses before the scheduler: 0, nothing to do; 1, the action in force
+    is to be renewed; 2, a question."""
     w, g = one(worlds, i), shutdown_game(games, 0)
     if not asks(w):
         return 0

@@ -1,9 +1,10 @@
-"""What a small network for escala/Scheduling-v0 reads: numbers of every waiting job, and how their two scores become preferences.
+"""What a small network for escala/Scheduling-v0 reads: numbers of every waiting job, and how their two scores become
+preferences.
 
-A job whose `release` is above 0 may start; of those that may and fit, the one with the highest `order` does. If there is none, a minute
-passes. So the one score says which jobs had better wait for nodes that are on, and the other which go first: a single score for both
-cannot hold a job without moving it in the order. Reads the observation with `waits=True`: without the time that a job has waited, a job
-that is held for nodes that are on may be held for ever.
+A job whose `release` is above 0 may start; of those that may and fit, the one with the highest `order` does. If there
+is none, a minute passes. So the one score says which jobs had better wait for nodes that are on, and the other which go
+first: a single score for both cannot hold a job without moving it in the order. Reads the observation with
+`waits=True`: without the time that a job has waited, a job that is held for nodes that are on may be held for ever.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ def leaving_soon(seen: Any) -> float:
 
 @lean
 def write_features(seen: Any, place: int, soon: float, out: Any) -> None:
-    """The numbers of the job at a place, in the order of JOB_FEATURES. seen [places, WIDTH + 1], of which the snapshots but the newest are
-    not read; soon: `leaving_soon` of it."""
+    """The numbers of the job at a place, in the order of JOB_FEATURES. seen [places, WIDTH + 1], of which the snapshots
+    but the newest are not read; soon: `leaving_soon` of it."""
     places = seen.shape[0]
     now = QUEUED + RUNNING  # given cores, queue length, time of day, nodes in the five states
     queue, computing, idle = seen[places - 1, now + 1], seen[places - 1, now + 3], seen[places - 1, now + 4]
@@ -96,9 +97,12 @@ def _features_of(seen: Any, row: Any, place: Any, out: Any) -> None:
 
 
 def job_features(seen: NDArray[np.float32], row: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.float64]:
-    """[batch, places, WIDTH + 1], and where some jobs are in it, row [jobs] and place [jobs] -> [jobs, len(JOB_FEATURES)]."""
+    """[batch, places, WIDTH + 1], and where some jobs are in it, row [jobs] and place [jobs] -> [jobs,
+    len(JOB_FEATURES)]."""
     if seen.shape[2] != WIDTH + 1:
-        raise EscalaError(f"extractor {QUEUE_SCORER} reads {WIDTH + 1} numbers a place, got {seen.shape[2]}: use waits=True")
+        raise EscalaError(
+            f"extractor {QUEUE_SCORER} reads {WIDTH + 1} numbers a place, got {seen.shape[2]}: use waits=True"
+        )
     out = np.empty((len(row), len(JOB_FEATURES)))
     _features_of(seen, row, place, out)
     return out

@@ -1,4 +1,5 @@
-"""Rewards as differences of the kernel's ledger, so that the rewards of an episode add up to the metrics of its Result."""
+"""Rewards as differences of the kernel's ledger, so that the rewards of an episode add up to the metrics of its
+Result."""
 
 from __future__ import annotations
 
@@ -50,8 +51,8 @@ def waste_j(w: World, watts: Any) -> float:
 
 @lean
 def late_cores(w: World, tau: float, startable: int) -> float:
-    """QoS of R3: cores of the queued jobs with wait >= tau walltime; startable: of those that fit, each by itself, the cores that no job
-    holds."""
+    """QoS of R3: cores of the queued jobs with wait >= tau walltime; startable: of those that fit, each by itself, the
+    cores that no job holds."""
     s = w.s[0]
     if s.n_queued == 0:
         return 0.0
@@ -68,7 +69,8 @@ def late_cores(w: World, tau: float, startable: int) -> float:
 
 @inlined
 def unit_of(w: World, j: int, cost: int) -> float:
-    """The time, us, for which job `j` waits at the cost of 1. A reward may know how long a job will run; no observation does."""
+    """The time, us, for which job `j` waits at the cost of 1. A reward may know how long a job will run; no observation
+    does."""
     job = w.job[j]
     if cost == STRETCH:
         return job.walltime

@@ -42,18 +42,29 @@ class SchedulingOptions(DayOptions):
     rho: float = weight(1.0, about="reward: price of idle nodes")
     sigma: float = weight(1.0, about="reward: price of waiting")
     tau: float = weight(0.2, about="reward: worth of computing nodes")
-    objective: str = choice(*COSTS, about="what waiting costs: time waited in walltimes, in hours, in runtimes, or in hours by work")
-    guard_s: float = nonnegative(0.0, about="jobs that have waited so long stand in front, under EASY's reservation, s; 0: no guard")
-    warm: str | None = option(None, "None or a scheduler", "episodes begin as its replay of the whole log has machine and queue")
+    objective: str = choice(
+        *COSTS, about="what waiting costs: time waited in walltimes, in hours, in runtimes, or in hours by work"
+    )
+    guard_s: float = nonnegative(
+        0.0, about="jobs that have waited so long stand in front, under EASY's reservation, s; 0: no guard"
+    )
+    warm: str | None = option(
+        None, "None or a scheduler", "episodes begin as its replay of the whole log has machine and queue"
+    )
     confidence: str = choice(*KINDS, about="the user's last jobs that count")
     shutdown: str = option("timeout:300", "never or timeout:SECONDS", "the shutdown policy")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.shutdown.startswith(("timeout:", "never")):
-            raise EscalaError(f"option shutdown={self.shutdown!r}: under a learnt scheduler give never or timeout:SECONDS")
+            raise EscalaError(
+                f"option shutdown={self.shutdown!r}: under a learnt scheduler give never or timeout:SECONDS"
+            )
         if self.warm is not None and scheduler(self.warm).queueing == codes.CONSERVATIVE:
-            raise EscalaError(f"option warm={self.warm!r}: its reservations are no part of a start: give another scheduler, such as easy")
+            raise EscalaError(
+                f"option warm={self.warm!r}: its reservations are no part of a start: give another scheduler, such as "
+                "easy"
+            )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -74,7 +85,8 @@ class SchedulingOptions(DayOptions):
         return settings_of(SCHEDULING_SETTINGS, values)
 
     def games(self, n: int, platform: Platform, users: int, running: int) -> Records:
-        """Settings and memory of n simulations, for environment and policy alike. running: jobs that run at once, at most."""
+        """Settings and memory of n simulations, for environment and policy alike. running: jobs that run at once, at
+        most."""
         return Records(
             SCHEDULING,
             n,
@@ -133,7 +145,8 @@ class SchedulingBatch(DayBatch):
         self._check(scheduling_step.step(self.episodes.table, self.games.table, actions, tuple(turn)))
 
     def info(self) -> dict[str, NDArray[Any]]:
-        """waste_j: joules wasted in the step, where the platform has watts; time_s: the clock; day: the day's number."""
+        """waste_j: joules wasted in the step, where the platform has watts; time_s: the clock; day: the day's
+        number."""
         return {
             **({"waste_j": self.games.memory["step_waste_j"].copy()} if self.platform.has_energy else {}),
             "time_s": self.episodes.world.s[:, 0]["now"] * 1e-6,
@@ -155,46 +168,50 @@ class Scheduling(BatchEnv):
     """One day of a log; the agent starts waiting jobs.
 
     ## Description
-    R3's DeepScheduler. The agent is asked whenever jobs wait. Time stands still while it makes valid choices; a no-op or invalid choice
-    lets one period (a minute) pass; while the queue is empty time runs to the next submission. Nodes go off after 300 s of idling
-    (`shutdown`);
+    R3's DeepScheduler. The agent is asked whenever jobs wait. Time stands still while it makes valid choices; a no-op
+    or invalid choice lets one period (a minute) pass; while the queue is empty time runs to the next submission. Nodes
+    go off after 300 s of idling (`shutdown`);
     a job may be given nodes that are off, which are then woken for it.
 
     ## Action space
-    `Discrete(1 + places)`: 0 the no-op; k starts the k-th waiting job, in order of submission, on the lowest cores that may be given now.
-    Choosing a job that
+    `Discrete(1 + places)`: 0 the no-op; k starts the k-th waiting job, in order of submission, on the lowest cores that
+    may be given now. Choosing a job that
     does not fit now, or an empty place, counts as the no-op. The mask says which choices are valid.
 
     ## Observation space
-    `Box(0, 1)`, (places, 14): three sequences side by side. Columns 0-2: the first waiting jobs [cores, walltime, confidence]. Columns 3-5:
-    the running jobs that leave first by walltime [cores, remaining walltime, remaining by confidence]. Columns 6-13: the last snapshots
-    of the
-    platform, the newest last [cores of jobs that wait for their nodes to be on, queue length, time of day, nodes in the five states].
-    `waits=True` (beyond R3) adds a column: the time that each of the first waiting jobs has waited.
-    Confidence: mean of runtime / walltime over the user's 20 jobs that ended last; with `confidence="submitted"` (R3's words) over those of
-    the user's last 20 submissions that have ended; 1 without any. Scales: `escala.envs.rjms.observation`.
+    `Box(0, 1)`, (places, 14): three sequences side by side. Columns 0-2: the first waiting jobs [cores, walltime,
+    confidence]. Columns 3-5: the running jobs that leave first by walltime [cores, remaining walltime, remaining by
+    confidence]. Columns 6-13: the last snapshots of the
+    platform, the newest last [cores of jobs that wait for their nodes to be on, queue length, time of day, nodes in the
+    five states]. `waits=True` (beyond R3) adds a column: the time that each of the first waiting jobs has waited.
+    Confidence: mean of runtime / walltime over the user's 20 jobs that ended last; with `confidence="submitted"` (R3's
+    words) over those of the user's last 20 submissions that have ended; 1 without any. Scales:
+    `escala.envs.rjms.observation`.
 
     ## Rewards
-    When time has passed: -rho N_idle - sigma waited + tau busy, with N_idle and busy the time of idle and of computing nodes, in periods
-    and as shares of the
-    platform, and waited the sum over waiting jobs of the time passed / walltime (R3's sum of -1/walltime for each minute). So a day's
-    rewards add up
-    to -rho idle node-minutes / nodes - sigma (sum of wait in the queue / walltime) + tau computing node-minutes / nodes. `objective`
-    (beyond R3) counts waits otherwise: "wait" in hours; "bounded-slowdown" in runtimes of the job, of 10 s at least; "area-wait" in hours,
-    times the hours of the whole machine that the job takes. Rewards may know runtimes, observations do not.
+    When time has passed: -rho N_idle - sigma waited + tau busy, with N_idle and busy the time of idle and of computing
+    nodes, in periods and as shares of the
+    platform, and waited the sum over waiting jobs of the time passed / walltime (R3's sum of -1/walltime for each
+    minute). So a day's rewards add up
+    to -rho idle node-minutes / nodes - sigma (sum of wait in the queue / walltime) + tau computing node-minutes /
+    nodes. `objective` (beyond R3) counts waits otherwise: "wait" in hours; "bounded-slowdown" in runtimes of the job,
+    of 10 s at least; "area-wait" in hours, times the hours of the whole machine that the job takes. Rewards may know
+    runtimes, observations do not.
 
     ## Starting state
-    Midnight of a day drawn by seed (`reset(options={"day": k})`: day k); all nodes off (`start_off`). With `warm="easy"` machine and queue
-    are as a replay of the whole log under that scheduler has them: jobs run, wait and hold nodes. `day_s` makes longer episodes, such as
-    weeks.
+    Midnight of a day drawn by seed (`reset(options={"day": k})`: day k); all nodes off (`start_off`). With
+    `warm="easy"` machine and queue are as a replay of the whole log under that scheduler has them: jobs run, wait and
+    hold nodes. `day_s` makes longer episodes, such as weeks.
 
     ## Episode end
-    `window="cut"`: truncated at the end of the day. `"drain"`: terminated when the last job has ended (truncated after `drain_days` more).
+    `window="cut"`: truncated at the end of the day. `"drain"`: terminated when the last job has ended (truncated after
+    `drain_days` more).
 
     ## Arguments
-    workload: a Workload or path (split into days at midnight; days with fewer than `min_jobs` jobs left out), or a list of Workloads.
-    platform: a Platform or a spec. Without both, the built-in log: two generated weeks of the cluster orion (`BUILT_IN` in
-    `escala.envs.rjms.episodes`).
+    workload: a Workload or path (split into days at midnight; days with fewer than `min_jobs` jobs left out), or a list
+    of Workloads.
+    platform: a Platform or a spec. Without both, the built-in log: two generated weeks of the cluster orion (`BUILT_IN`
+    in `escala.envs.rjms.episodes`).
 
     {options}
 

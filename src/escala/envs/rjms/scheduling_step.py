@@ -1,5 +1,5 @@
-"""The compiled steps of `escala/Scheduling-v0`: choices, time, what is seen, and the reward; over all simulations of a batch, one behind
-the other."""
+"""The compiled steps of `escala/Scheduling-v0`: choices, time, what is seen, and the reward; over all simulations of a
+batch, one behind the other."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ FAILED = -1
 
 @compiled
 def to_question(worlds: Any, i: int, g: Game) -> int:
-    """Run simulation i to its next question: jobs wait and the last no-op has passed. DONE at the end of the run, FAILED where nothing can
-    go on."""
+    """Run simulation i to its next question: jobs wait and the last no-op has passed. DONE at the end of the run,
+    FAILED where nothing can go on."""
     w = one(worlds, i)
     while True:
         stop = drive_outside(worlds, i, codes.NEVER_US)
@@ -61,8 +61,8 @@ def row_of(w: World, slot: int) -> int:
 
 @lean
 def choose(w: World, g: Game, action: int) -> bool:
-    """Carry out a choice; True where the agent may choose again at this instant. A no-op or an invalid one asks for a question one period
-    later."""
+    """Carry out a choice; True where the agent may choose again at this instant. A no-op or an invalid one asks for a
+    question one period later."""
     m = g.memory
     j = row_of(w, action - 1) if action > 0 else codes.NONE
     if j != codes.NONE and may_start(w, g, j) and command_start(w, j) == codes.REFUSED_NONE:
@@ -168,8 +168,8 @@ def settle(w: World, g: Game) -> float:
 
 @compiled
 def begin(worlds: Any, games: Any, rows: Any, turn: Any) -> bool:
-    """Bring simulations that stand at the start of their episode to their first question. turn: (observation [N, places, WIDTH], mask).
-    False where one cannot go on."""
+    """Bring simulations that stand at the start of their episode to their first question. turn: (observation [N,
+    places, WIDTH], mask). False where one cannot go on."""
     observation, mask = turn
     fine = True
     for k in range(rows.shape[0]):
@@ -187,7 +187,8 @@ def begin(worlds: Any, games: Any, rows: Any, turn: Any) -> bool:
 
 @compiled
 def step(worlds: Any, games: Any, actions: Any, turn: Any) -> bool:
-    """One choice of each simulation, and on to its next question. turn: (observation, mask, rewards, terminated, truncated)."""
+    """One choice of each simulation, and on to its next question. turn: (observation, mask, rewards, terminated,
+    truncated)."""
     observation, mask, rewards, terminated, truncated = turn
     fine = True
     for i in range(actions.shape[0]):
@@ -240,9 +241,12 @@ def waiting(worlds: Any, i: int, out: Any) -> None:
 
 @lean
 def rows(worlds: Any, i: int, games: Any, chosen: int, order: Any, queueing: int) -> tuple[int, int]:
-    """The row of the job behind a choice in simulation i, and of the one that a base would start first (`first_of`); NONE for waiting."""
+    """The row of the job behind a choice in simulation i, and of the one that a base would start first (`first_of`);
+    NONE for waiting."""
     w = one(worlds, i)
-    return (row_of(w, chosen - 1) if chosen > 0 else codes.NONE), first_of(w, scheduling_game(games, 0), order, queueing)
+    return (row_of(w, chosen - 1) if chosen > 0 else codes.NONE), first_of(
+        w, scheduling_game(games, 0), order, queueing
+    )
 
 
 @lean

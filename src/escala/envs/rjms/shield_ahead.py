@@ -1,10 +1,11 @@
-"""The look-ahead of a shield before off-reservation agents: the machine as it stands, played on over sampled futures, nodes that are off or
-switch included.
+"""The look-ahead of a shield before off-reservation agents: the machine as it stands, played on over sampled futures,
+nodes that are off or switch included.
 
-Both ways are played over the same futures: the agent's choice until the next decision and the base from then on, and the base from now on.
-With V(s) the cost of a run that goes on by the base, and Q(s, a) that of one which does so after the choice a, the sum of Q - V over the
-choices that are taken is the mean by which the whole run costs more than the base's own (Kakade and Langford 2002). So what a choice may
-lose is measured by the base's cost in the time that it is in force, and a margin for each choice is one for the run.
+Both ways are played over the same futures: the agent's choice until the next decision and the base from then on, and
+the base from now on. With V(s) the cost of a run that goes on by the base, and Q(s, a) that of one which does so after
+the choice a, the sum of Q - V over the choices that are taken is the mean by which the whole run costs more than the
+base's own (Kakade and Langford 2002). So what a choice may lose is measured by the base's cost in the time that it is
+in force, and a margin for each choice is one for the run.
 
 What a future costs is energy and wait in joules: see `prices_of`.
 """
@@ -37,7 +38,8 @@ PLAYED = (codes.STRICT, codes.GREEDY, codes.EASY)
 
 
 class Live(NamedTuple):
-    """The machine as it stands, see `escala.kernel.resume`. limit: requests; elapsed: how long the jobs have run, us."""
+    """The machine as it stands, see `escala.kernel.resume`. limit: requests; elapsed: how long the jobs have run,
+    us."""
 
     jobs: Any
     nodes: Any
@@ -58,12 +60,15 @@ def rules_of(plans: tuple[Plan, Plan]) -> NDArray[Any]:
 
 
 def prices_of(options: Any, platform: Platform, price: float | None) -> NDArray[Any]:
-    """What waiting is worth in joules of nodes that idle or switch. price: a waiting core costs so many times what a core draws idle;
-    None: what the agent was trained for, its environment's reward, with the late cores counted all the time and not once a period.
-    EscalaError for a platform that idles at 0 W."""
+    """What waiting is worth in joules of nodes that idle or switch. price: a waiting core costs so many times what a
+    core draws idle;
+    None: what the agent was trained for, its environment's reward, with the late cores counted all the time and not
+    once a period. EscalaError for a platform that idles at 0 W."""
     idle = idle_watts(platform)
     if idle <= 0:
-        raise EscalaError(f"a shield weighs joules, and platform {platform.name!r} idles at 0 W: give a platform with watts")
+        raise EscalaError(
+            f"a shield weighs joules, and platform {platform.name!r} idles at 0 W: give a platform with watts"
+        )
     prices = np.zeros(1, PRICES)
     if price is not None:
         prices["late"] = price * idle / platform.total_cores
@@ -76,7 +81,8 @@ def prices_of(options: Any, platform: Platform, price: float | None) -> NDArray[
 
 
 def played_by(scheduler: Any) -> Scheduler:
-    """The scheduler of the futures: that of the run where it is strict, greedy or EASY with a fixed score, else EASY."""
+    """The scheduler of the futures: that of the run where it is strict, greedy or EASY with a fixed score, else
+    EASY."""
     easy = SCHEDULERS["easy"]
     if (
         not isinstance(scheduler, Scheduler)
@@ -89,17 +95,28 @@ def played_by(scheduler: Any) -> Scheduler:
 
 
 class SwitchAhead:
-    """options: of the agent's environment. rules: see `rules_of`. told: options of the run. ahead_s: a future ends after so long, or with
-    the last of its `MOST` jobs if that comes sooner, but not before a node has had the time to switch off and on."""
+    """options: of the agent's environment. rules: see `rules_of`. told: options of the run. ahead_s: a future ends
+    after so long, or with the last of its `MOST` jobs if that comes sooner, but not before a node has had the time to
+    switch off and on."""
 
     def __init__(
-        self, platform: Platform, options: Any, rules: Any, scheduler: Any, told: Options, futures: int, ahead_s: float, price: float | None
+        self,
+        platform: Platform,
+        options: Any,
+        rules: Any,
+        scheduler: Any,
+        told: Options,
+        futures: int,
+        ahead_s: float,
+        price: float | None,
     ) -> None:
         self._platform, self._scheduler, self._futures = platform, played_by(scheduler), futures
         self._rules, self._prices = rules, prices_of(options, platform, price)
         self._told = Options(rules=told.rules, head=told.head, plan_margin_s=told.plan_margin_s, record=False)
         self._at_submissions = options.ask == "submissions"
-        switching = max((one.switch_on_s + one.switch_off_s for one in platform.profiles if one.can_switch), default=0.0)
+        switching = max(
+            (one.switch_on_s + one.switch_off_s for one in platform.profiles if one.can_switch), default=0.0
+        )
         self._most_us = int(microseconds(max(ahead_s, options.period_s)))
         self._least_us = min(int(microseconds(switching + options.period_s)), self._most_us)
         self._room = -1
@@ -120,9 +137,12 @@ class SwitchAhead:
         draw.bit_generator.state = state["random"]
         return Memory.of_state(state), draw
 
-    def costs(self, simulation: Any, i: int, games: Any, own: bool, chosen: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """What the agent's choice costs in each future, and the base, J [2, K]; and the share of each future for which a choice is in
-        force, [K]. own: the agent's rules are in force now. EscalaError for jobs that need one node, or more than cores."""
+    def costs(
+        self, simulation: Any, i: int, games: Any, own: bool, chosen: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What the agent's choice costs in each future, and the base, J [2, K]; and the share of each future for which
+        a choice is in force, [K]. own: the agent's rules are in force now. EscalaError for jobs that need one node, or
+        more than cores."""
         s = simulation.world.s[i, 0]
         now = int(s["now"])
         live = _live(simulation, i)
@@ -174,7 +194,9 @@ class SwitchAhead:
             blank = Workload.from_jobs({"submit_s": 0.0 * ones, "runtime_s": ones, "cores": ones.astype(int)})
             keys = None if self._scheduler.score is None else np.zeros(self._room)
             # Paused at periods, of which there are none: nobody is asked, neither before the scheduler nor after it.
-            plan = Plan(self._scheduler.queueing, self._scheduler.ordering, keys, shutdown=codes.TIMEOUT, pause_before=2)
+            plan = Plan(
+                self._scheduler.queueing, self._scheduler.ordering, keys, shutdown=codes.TIMEOUT, pause_before=2
+            )
             self._simulation = Simulation(blank, self._platform, plan, self._told)
             self._simulation.make_room(0, 2 * self._room)
             self._simulation.world.o["max_instants"] = 1 << 40
@@ -205,10 +227,18 @@ def _live(simulation: Any, i: int) -> Live:
     w, rows = simulation.world, living(simulation, i)
     truth, run, now = requested(simulation, i, rows), w.run[i][rows], int(w.s[i, 0]["now"])
     if truth["single"].any() or (w.demand.size and w.demand[i, rows].any()):
-        raise EscalaError("a shield before a shutdown policy plays on cores of any nodes; it cannot play single-node jobs or further kinds")
+        raise EscalaError(
+            "a shield before a shutdown policy plays on cores of any nodes; it cannot play single-node jobs or "
+            "further kinds"
+        )
     limit = truth["walltime"].astype(np.int64)
     jobs = np.zeros(len(rows), JOBS)
-    jobs["row"], jobs["user"], jobs["estimate"], jobs["order"] = np.arange(len(rows)), codes.NONE, codes.NONE, codes.NONE
+    jobs["row"], jobs["user"], jobs["estimate"], jobs["order"] = (
+        np.arange(len(rows)),
+        codes.NONE,
+        codes.NONE,
+        codes.NONE,
+    )
     jobs["submit"], jobs["walltime"], jobs["cores"] = truth["submit"], limit, truth["cores"]
     jobs["state"], jobs["start"] = run["state"], run["start"]
     truth["runtime"], truth["load"], truth["killed"], truth["user"] = limit, 1.0, 0, codes.NONE

@@ -1,5 +1,6 @@
-"""The compiled steps of a shield before off-reservation agents: whose rules are in force, the agent's or those of the shutdown policy that
-is its base, under which no node is held; and what either would cost, played on by the base (`escala.envs.rjms.shield_ahead`)."""
+"""The compiled steps of a shield before off-reservation agents: whose rules are in force, the agent's or those of the
+shutdown policy that is its base, under which no node is held; and what either would cost, played on by the base
+(`escala.envs.rjms.shield_ahead`)."""
 
 from __future__ import annotations
 
@@ -55,8 +56,8 @@ def _put_in_force(w: World, rules: Any, kept: bool) -> None:
 
 @lean
 def stand(worlds: Any, i: int, rules: Any, own: bool) -> None:
-    """The tables of simulation i have been loaded anew: the same rules are in force as before. own: the agent's, which has said for itself
-    how long jobs are held."""
+    """The tables of simulation i have been loaded anew: the same rules are in force as before. own: the agent's, which
+    has said for itself how long jobs are held."""
     w = one(worlds, i)
     which = 0 if own else 1
     fraction = w.o[0].fraction if own else np.float64(rules[1].fraction)
@@ -66,7 +67,8 @@ def stand(worlds: Any, i: int, rules: Any, own: bool) -> None:
 
 @lean
 def _act(w: World, g: Game, rules: Any, own: bool, chosen: int, period_us: int) -> None:
-    """One decision by the agent (own) or by the base, whose rules are in force, before the scheduler. rules: of both, the agent's first."""
+    """One decision by the agent (own) or by the base, whose rules are in force, before the scheduler. rules: of both,
+    the agent's first."""
     if own:
         action.apply(w, g, chosen)
     elif rules[1].shutdown == codes.HOLD:
@@ -75,7 +77,8 @@ def _act(w: World, g: Game, rules: Any, own: bool, chosen: int, period_us: int) 
 
 @lean
 def put(worlds: Any, i: int, games: Any, rules: Any, own: bool, fresh: bool, chosen: int) -> None:
-    """The same in simulation i; fresh: the other one's rules were in force. The agent takes what it has chosen for the action in force."""
+    """The same in simulation i; fresh: the other one's rules were in force. The agent takes what it has chosen for the
+    action in force."""
     w, g = one(worlds, i), shutdown_game(games, 0)
     g.memory.standing = chosen
     if fresh:
@@ -85,7 +88,8 @@ def put(worlds: Any, i: int, games: Any, rules: Any, own: bool, fresh: bool, cho
 
 @lean
 def _begin(w: World, k: int, live: int, drawn: Any, held: Any, until: int, now: int) -> None:
-    """The tables before a future is loaded: jobs to come, the order, held nodes, and nothing measured. live: jobs of now."""
+    """The tables before a future is loaded: jobs to come, the order, held nodes, and nothing measured. live: jobs of
+    now."""
     _, at, walltime, runtime, cores, rank, _ = drawn
     o = w.o[0]
     n = live + at.shape[1]
@@ -119,8 +123,8 @@ def _begin(w: World, k: int, live: int, drawn: Any, held: Any, until: int, now: 
 
 @lean
 def _cost(w: World, watts: Any, prices: Any, now: int, until: int) -> float:
-    """Joules of nodes that idled or switched, and what the waiting of all jobs was worth: `late` J for each core and second beyond `tau` of
-    the walltime, `stretch` J for each walltime."""
+    """Joules of nodes that idled or switched, and what the waiting of all jobs was worth: `late` J for each core and
+    second beyond `tau` of the walltime, `stretch` J for each walltime."""
     late = 0.0
     stretch = 0.0
     for j in range(w.o[0].n_jobs):
@@ -148,13 +152,13 @@ def _play(table: Any, until: int) -> int:
 
 @compiled
 def look_ahead(table: Any, games: Any, live: Any, drawn: Any, choice: Any, prices: Any, out: Any) -> bool:
-    """What the agent's choice costs in each future, and what the base does in its place, J, float64 out [2, K]: until the next decision,
-    from which on both go by the base. False where a table was too small.
+    """What the agent's choice costs in each future, and what the base does in its place, J, float64 out [2, K]: until
+    the next decision, from which on both go by the base. False where a table was too small.
 
-    table: of the one simulation that is used. live: of now, (jobs, nodes, placed, held, truth, now us), see `resume`; drawn, of each
-    future: runtimes of the live jobs, and arrivals (us from now), walltimes, runtimes and cores of those that come, the order of all, and
-    int64 [2, K] when the choice ends, and the future, us. choice: rules of the agent and of the base, whether the agent's are in force, and
-    what it has chosen.
+    table: of the one simulation that is used. live: of now, (jobs, nodes, placed, held, truth, now us), see `resume`;
+    drawn, of each future: runtimes of the live jobs, and arrivals (us from now), walltimes, runtimes and cores of those
+    that come, the order of all, and int64 [2, K] when the choice ends, and the future, us. choice: rules of the agent
+    and of the base, whether the agent's are in force, and what it has chosen.
     """
     jobs, nodes, placed, held, truth, now = live
     ends = drawn[6]

@@ -1,5 +1,5 @@
-"""What the environments of R3 know beside the kernel's tables: settings, and what is remembered of each simulation, as one compiled
-record for each environment."""
+"""What the environments of R3 know beside the kernel's tables: settings, and what is remembered of each simulation, as
+one compiled record for each environment."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""How well a user's walltimes have foretold the runtime: a mean of runtime / walltime over `RECENT` of the user's jobs (R3, DeepScheduler).
+"""How well a user's walltimes have foretold the runtime: a mean of runtime / walltime over `RECENT` of the user's jobs
+(R3, DeepScheduler).
 
-ENDED: over those that ended last. SUBMITTED: over those submitted last, as far as they have ended by now: R3 prints "the last u
-submissions", and only what has ended is known. A user without such a job has confidence 1: the walltime is taken at its word. Jobs without
-a user share one.
+ENDED: over those that ended last. SUBMITTED: over those submitted last, as far as they have ended by now: R3 prints
+"the last u submissions", and only what has ended is known. A user without such a job has confidence 1: the walltime is
+taken at its word. Jobs without a user share one.
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ def note_end(w: World, g: Game, j: int) -> None:
 
 @lean
 def note_jobs(w: World, g: Game) -> None:
-    """Take the jobs that were submitted and those that ended since the last look, lowest row first, into the records of their users."""
+    """Take the jobs that were submitted and those that ended since the last look, lowest row first, into the records of
+    their users."""
     m, live = g.memory, g.live
     if g.settings.confidence == SUBMITTED:
         note_submitted(w, g)

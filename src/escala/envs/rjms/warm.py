@@ -22,8 +22,9 @@ from escala.workload.shapes import clocked
 
 
 class Start(NamedTuple):
-    """How things stand at the start of an episode; times in us from there. jobs: JOBS, row, state and start of those that live; nodes:
-    NODES; placed: PLACED; offset_us: what the episode's own clock is ahead, so that no submission lies before its 0."""
+    """How things stand at the start of an episode; times in us from there. jobs: JOBS, row, state and start of those
+    that live; nodes: NODES; placed: PLACED; offset_us: what the episode's own clock is ahead, so that no submission
+    lies before its 0."""
 
     jobs: Any
     nodes: Any
@@ -32,10 +33,16 @@ class Start(NamedTuple):
 
 
 def warm_episodes(
-    log: Workload, platform: Platform, plan: Callable[[Workload, Options], Plan], options: Options, day_s: float, min_jobs: int
+    log: Workload,
+    platform: Platform,
+    plan: Callable[[Workload, Options], Plan],
+    options: Options,
+    day_s: float,
+    min_jobs: int,
 ) -> tuple[list[Workload], list[Start]]:
-    """The days of a log that have at least `min_jobs` submissions, from midnight UTC where its times are absolute, each with the jobs that
-    live when it begins in front; and how these stand. plan: of the policies of the replay. EscalaError where there is no such day."""
+    """The days of a log that have at least `min_jobs` submissions, from midnight UTC where its times are absolute, each
+    with the jobs that live when it begins in front; and how these stand. plan: of the policies of the replay.
+    EscalaError where there is no such day."""
     origin = -(log.origin_s % day_s)
     submit = log.jobs["submit_s"].to_numpy()
     number = np.floor((arrivals_us(log.jobs) / SECOND - origin) / day_s).astype(np.int64)
@@ -54,8 +61,12 @@ def warm_episodes(
         chosen = np.concatenate([simulation.admitted[0].rows[now.rows], rows])
         offset_s = max(begin_s - float(submit[chosen].min()), 0.0)
         table = log.jobs[chosen].with_columns(clocked(log.jobs) - begin_s + offset_s)
-        days.append(log.with_jobs(table, name=f"{log.name}#{k}", origin_s=log.origin_s + begin_s - offset_s, cleaning={}))
+        days.append(
+            log.with_jobs(table, name=f"{log.name}#{k}", origin_s=log.origin_s + begin_s - offset_s, cleaning={})
+        )
         starts.append(Start(now.jobs, now.nodes, now.placed, int(microseconds(np.array([offset_s]))[0])))
     if not days:
-        raise EscalaError(f"workload {log.name!r} has no day with at least {min_jobs} jobs: give a longer log, or min_jobs=1")
+        raise EscalaError(
+            f"workload {log.name!r} has no day with at least {min_jobs} jobs: give a longer log, or min_jobs=1"
+        )
     return days, starts

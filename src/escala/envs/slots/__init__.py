@@ -1,5 +1,5 @@
-"""One machine, a chart of the time to come and a window of waiting jobs: the worlds of R1 and R2 (`slots`), and those of several agents
-with machines of their own (`team`)."""
+"""One machine, a chart of the time to come and a window of waiting jobs: the worlds of R1 and R2 (`slots`), and those
+of several agents with machines of their own (`team`)."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

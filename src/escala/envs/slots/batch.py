@@ -1,4 +1,5 @@
-"""N slotted games at once in one process, of one agent or several: the form in which agents learn and rules are judged."""
+"""N slotted games at once in one process, of one agent or several: the form in which agents learn and rules are
+judged."""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ ADVICE = "use the same options and num_envs"
 
 
 class SlottedBatch:
-    """See `escala.envs.core.batch.Batch`. `lists`: the job lists; `worlds`: the kernel's side; `games`: the world's own (fields:
-    `slots.state.GAME`). RULES: names -> codes of `slots.heuristics`; FIGURES: of the memory, what `info` tells; least: the least action."""
+    """See `escala.envs.core.batch.Batch`. `lists`: the job lists; `worlds`: the kernel's side; `games`: the world's own
+    (fields: `slots.state.GAME`). RULES: names -> codes of `slots.heuristics`; FIGURES: of the memory, what `info`
+    tells; least: the least action."""
 
     RULES: ClassVar[Mapping[str, int]]
     FIGURES: ClassVar[tuple[str, ...]]
@@ -41,15 +43,16 @@ class SlottedBatch:
         floats = self.image and observation_space.dtype == np.float32
         self._picture = np.zeros((num_envs, int(np.prod(observation_space.shape)) if floats else 0), np.uint8)
         self._nothing = np.zeros((num_envs, 0), np.float32)
-        self._unpaid = np.zeros((num_envs, int(settings["agents"])))  # units before the first decision hold no job and cost nothing
+        # units before the first decision hold no job and cost nothing
+        self._unpaid = np.zeros((num_envs, int(settings["agents"])))
 
     def seed(self, rows: Rows, seeds: NDArray[np.uint64]) -> None:
         """Seeds of rows."""
         self.worlds.seed(rows, seeds)
 
     def restart(self, rows: Rows, turn: Turn, options: Mapping[str, Any] | None = None) -> None:
-        """Begin the next episode of these rows: the list in `options["list"]` (a number, or one for each row), else one drawn by seed.
-        Writes observations and masks, nothing else."""
+        """Begin the next episode of these rows: the list in `options["list"]` (a number, or one for each row), else one
+        drawn by seed. Writes observations and masks, nothing else."""
         drawn = self.worlds.begin(rows, options or {})
         self.games.forget(rows)
         self.games.memory["shade"][rows] = (drawn >> np.uint64(40)) % np.uint64(SHADES)
@@ -82,8 +85,8 @@ class SlottedBatch:
             raise EscalaError("a game of the batch cannot go on: please report the workload and the options")
 
     def info(self) -> dict[str, NDArray[Any]]:
-        """row: the clock, in units; list: the job list played. After the end of a run also means over its jobs, in units (0 before):
-        slowdown, turnaround, wait, and makespan."""
+        """row: the clock, in units; list: the job list played. After the end of a run also means over its jobs, in
+        units (0 before): slowdown, turnaround, wait, and makespan."""
         memory = self.games.memory.view(np.int64).copy().view(MEMORY)  # numpy copies records field by field
         return {name: memory[name] for name in ("row", *self.FIGURES)} | {"list": self.worlds.chosen.copy()}
 

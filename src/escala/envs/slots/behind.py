@@ -1,8 +1,9 @@
 """The waiting jobs behind the slots where these do not show the oldest: job rows, in `game.behind`.
 
-queue="shortest": a heap, the shortest first, of equals the oldest; no job behind the slots comes before one that has a slot.
-queue="ends": sorted by age; half of the slots, rounded up, the *head*, hold jobs older than all of them, the others, the *tail*,
-newer ones. Which slots are the head's follows from the jobs in them: theirs are the oldest.
+queue="shortest": a heap, the shortest first, of equals the oldest; no job behind the slots comes before one that has a
+slot.
+queue="ends": sorted by age; half of the slots, rounded up, the *head*, hold jobs older than all of them, the others,
+the *tail*, newer ones. Which slots are the head's follows from the jobs in them: theirs are the oldest.
 
 `memory.seen` - `memory.entered` is their number: the jobs that came so far, but for those that have, or had, a slot.
 """
@@ -89,8 +90,8 @@ def head(g: Game) -> int:
 
 @lean
 def come(w: World, g: Game, j: int) -> int:
-    """A new job takes the lowest empty slot, or that of the job that has to leave its slot for it; else it goes behind them. Its slot,
-    NONE, or NO_ROOM."""
+    """A new job takes the lowest empty slot, or that of the job that has to leave its slot for it; else it goes behind
+    them. Its slot, NONE, or NO_ROOM."""
     m = g.memory
     if w.run[j].state != codes.QUEUED:  # beside a machine: somebody else has started it
         m.entered += 1
@@ -124,12 +125,13 @@ def _longest(w: World, g: Game, j: int) -> int:
 
 @lean
 def _oldest_of_tail(g: Game) -> int:
-    """The slot of the job that as many jobs in slots are older than as the head has slots (every slot is taken); NONE if the head has them
-    all."""
+    """The slot of the job that as many jobs in slots are older than as the head has slots (every slot is taken); NONE
+    if the head has them all."""
     slots, first = g.slots, head(g)
     if first == g.settings.slots:
         return codes.NONE
-    low, high = 0, g.memory.seen - 1  # its row is one of these: by halves, the least that more than `first` rows in slots do not exceed
+    # its row is one of these: by halves, the least that more than `first` rows in slots do not exceed
+    low, high = 0, g.memory.seen - 1
     while low < high:
         middle = (low + high) // 2
         many = 0

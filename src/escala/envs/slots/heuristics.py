@@ -1,13 +1,14 @@
-"""Rules that choose a slot, and a machine, for the agent whose turn it is, as compiled code: the classic policies within the M visible
-jobs. Ties go to the lowest slot, then to the lowest machine.
+"""Rules that choose a slot, and a machine, for the agent whose turn it is, as compiled code: the classic policies
+within the M visible jobs. Ties go to the lowest slot, then to the lowest machine.
 
-A rule starts jobs now or lets time pass; but for random it never reserves. One choice at a time, and again until none is left. A central
-scheduler of several machines is the same rule in a game of one agent that owns them all.
+A rule starts jobs now or lets time pass; but for random it never reserves. One choice at a time, and again until none
+is left. A central scheduler of several machines is the same rule in a game of one agent that owns them all.
 
 sjf                least length among those that fit now
-packer             largest sum over kinds of demand x free (alignment) among those that fit now (one kind: largest demand)
-tetris             largest 0.5 sum of demands + 0.5 / length, raw numbers; on the machine of the largest alignment
-tetris-normalised  largest 0.5 mean of demand / capacity + 0.5 / length; on the machine of the largest alignment
+packer             largest sum over kinds of demand x free (alignment) among those that fit now (one kind: largest
+demand) tetris             largest 0.5 sum of demands + 0.5 / length, raw numbers; on the machine of the largest
+alignment tetris-normalised  largest 0.5 mean of demand / capacity + 0.5 / length; on the machine of the largest
+alignment
 random             any choice that has a place, evenly; on one machine or the no-op (with reservations it reserves too)
 
 On one machine only:
@@ -15,15 +16,16 @@ On one machine only:
 sjf-strict         the least length of all; waits until it fits
 fcfs               the oldest visible job; waits until it fits
 easy               EASY backfilling within the visible jobs: the oldest holds a reservation, counted
-hold-back          sjf, but jobs longer than `long` may together hold at most `share` units of the first kind until `quiet` units have
-                   passed without a submission; not while the slots are full and jobs wait behind them, nor after the end of arrivals
-                   where that is known
+hold-back          sjf, but jobs longer than `long` may together hold at most `share` units of the first kind until
+                   `quiet` units have passed without a submission; not while the slots are full and jobs wait behind
+                   them, nor after the end of arrivals where that is known
 hold-pile          hold-back whose quiet and share follow how many jobs came and wait, see `slots.pile`
 
 For teams:
 
-dense              least length / (mean demand share)^(machines of all agents / 2): SJF that prefers what is hard to place, the more so the
-                   more machines there are; on the machine with the least left over. The exponent was tried out on lists of their own
+dense              least length / (mean demand share)^(machines of all agents / 2): SJF that prefers what is hard to
+                   place, the more so the more machines there are; on the machine with the least left over. The exponent
+                   was tried out on lists of their own
 """
 
 from __future__ import annotations
@@ -114,7 +116,8 @@ def long_units(w: World, g: Game) -> int:
 
 @lean
 def backfill(w: World, g: Game, head: int) -> int:
-    """EASY while the oldest visible job (slot `head`) does not fit: the oldest other one that may pass it, as an action."""
+    """EASY while the oldest visible job (slot `head`) does not fit: the oldest other one that may pass it, as an
+    action."""
     st, row = g.settings, g.memory.row
     first = np.int64(g.slots[head])
     shadow = 1
@@ -145,7 +148,8 @@ def backfill(w: World, g: Game, head: int) -> int:
 
 @lean
 def any_place(w: World, g: Game) -> int:
-    """The rule random, as a choice (NONE: the no-op, on one machine as likely as any other; of teams only where nothing fits)."""
+    """The rule random, as a choice (NONE: the no-op, on one machine as likely as any other; of teams only where nothing
+    fits)."""
     st, best = g.settings, codes.NONE
     found = st.pool
     for k in range(st.slots):
@@ -170,7 +174,8 @@ def held_share(w: World, g: Game) -> int:
 
 @lean
 def best_choice(w: World, g: Game, rule: int, waits: bool) -> int:
-    """The choice with the smallest score among those that fit now, with `waits` among all jobs in the slots; NONE: there is none."""
+    """The choice with the smallest score among those that fit now, with `waits` among all jobs in the slots; NONE:
+    there is none."""
     st, row, agent = g.settings, g.memory.row, g.memory.agent
     slots, machines, pool = st.slots, st.machines, st.pool == 1
     room = held_share(w, g) if rule == HOLD_BACK else codes.NEVER_US

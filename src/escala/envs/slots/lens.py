@@ -1,8 +1,9 @@
-"""A slotted world as a lens on one simulation of the kernel: which jobs are visible, where a choice would be placed, what a unit costs.
+"""A slotted world as a lens on one simulation of the kernel: which jobs are visible, where a choice would be placed,
+what a unit costs.
 
-The kernel has the clock, the queue, the machines and the jobs; here are the slots (job rows), for each machine and kind the rows of the
-chart still to come, and the reservations. Slots are refilled first come first served, a free slot of the lowest number first, so the order
-of the slots is not that of arrival. Jobs are taken to run their walltime.
+The kernel has the clock, the queue, the machines and the jobs; here are the slots (job rows), for each machine and kind
+the rows of the chart still to come, and the reservations. Slots are refilled first come first served, a free slot of
+the lowest number first, so the order of the slots is not that of arrival. Jobs are taken to run their walltime.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ UNKNOWN = -2  # a job that has come into its slot since the last look
 @inlined
 def length_of(w: World, st: Any, j: int) -> int:
     """Length of job `j` in units, rounded up."""
-    return np.int64(np.uint64(w.job[j].walltime + st.unit_us - 1) // np.uint64(st.unit_us))  # of what is never below 0: quicker
+    return np.int64(np.uint64(w.job[j].walltime + st.unit_us - 1) // np.uint64(st.unit_us))
 
 
 @inlined
@@ -92,8 +93,8 @@ def faded(recent: float, rows: int) -> float:
 
 @lean
 def catch_up(w: World, g: Game) -> bool:
-    """Note what has happened since the last look: rows that have passed, ends, submissions, reservations due. False: the kernel refused a
-    reservation."""
+    """Note what has happened since the last look: rows that have passed, ends, submissions, reservations due. False:
+    the kernel refused a reservation."""
     st, m = g.settings, g.memory
     row = w.s[0].now // st.unit_us
     passed = 0
@@ -153,8 +154,8 @@ def window(g: Game, k: int, row: int, length: int) -> int:
 
 @inlined
 def last_block(busy: Any, k: int, ring: int, begin: int, end: int, most: int) -> int:
-    """Last row from which on too many columns of kind `k` are taken for a job that would run from `begin` to `end` beside `most` others: it
-    cannot start there or before. NOWHERE: it fits."""
+    """Last row from which on too many columns of kind `k` are taken for a job that would run from `begin` to `end`
+    beside `most` others: it cannot start there or before. NOWHERE: it fits."""
     taken = 0
     for r in range(end - 1, begin - 1, -1):
         taken |= busy[k, r & ring]
@@ -165,15 +166,16 @@ def last_block(busy: Any, k: int, ring: int, begin: int, end: int, most: int) ->
 
 @lean
 def earliest(w: World, g: Game, j: int, length: int, begin: int) -> int:
-    """First row from `begin` at which job `j` could be reserved on the pool: it ends within the horizon, and every kind has enough columns
-    free for its whole length. NOWHERE if there is none."""
+    """First row from `begin` at which job `j` could be reserved on the pool: it ends within the horizon, and every kind
+    has enough columns free for its whole length. NOWHERE if there is none."""
     st, m = g.settings, g.memory
     last = m.row + st.horizon - length
     row = begin
     while row <= last:
         blocked = NOWHERE
         for k in range(st.kinds):
-            blocked = max(blocked, last_block(g.busy, k, st.ring, row, row + length, g.capacity[0, k] - demand_of(w, j, k)))
+            most = g.capacity[0, k] - demand_of(w, j, k)
+            blocked = max(blocked, last_block(g.busy, k, st.ring, row, row + length, most))
         if blocked == NOWHERE:
             return row
         row = blocked + 1
@@ -191,8 +193,9 @@ def fits_pool(w: World, g: Game, j: int) -> bool:
 
 @lean
 def find_starts(w: World, g: Game) -> bool:
-    """Where each slot's job would start on the pool (`starts` [M], rows; NOWHERE: empty, or no place). Is there any? What was found at the
-    last look (`m.looked`) for the same jobs holds unless rows in between were taken: what is taken stays so, no place comes nearer."""
+    """Where each slot's job would start on the pool (`starts` [M], rows; NOWHERE: empty, or no place). Is there any?
+    What was found at the last look (`m.looked`) for the same jobs holds unless rows in between were taken: what is
+    taken stays so, no place comes nearer."""
     st, m, starts = g.settings, g.memory, g.starts
     some = False
     row = m.row
@@ -254,8 +257,8 @@ def free_of(w: World, g: Game, n: int, k: int) -> int:
 
 @lean
 def take(w: World, g: Game, j: int, n: int, row: int, length: int) -> int:
-    """Job `j` takes columns of machine `n` from `row` for its `length`. On a pool these are the lowest that are free throughout; returns
-    those of its first kind, as a set."""
+    """Job `j` takes columns of machine `n` from `row` for its `length`. On a pool these are the lowest that are free
+    throughout; returns those of its first kind, as a set."""
     st, m = g.settings, g.memory
     end = row + min(length, st.ring)
     nodes = 0
@@ -311,8 +314,8 @@ def all_empty(g: Game) -> bool:
 
 @lean
 def place(w: World, g: Game, k: int, n: int) -> bool:
-    """The job of slot `k`, for which there is a place on machine `n`, starts there, or is reserved, and the slot is refilled. False: the
-    kernel refused."""
+    """The job of slot `k`, for which there is a place on machine `n`, starts there, or is reserved, and the slot is
+    refilled. False: the kernel refused."""
     st, m = g.settings, g.memory
     j = np.int64(g.slots[k])
     row = np.int64(g.starts[k]) if st.pool == 1 else np.int64(m.row)
@@ -346,7 +349,8 @@ def place(w: World, g: Game, k: int, n: int) -> bool:
 
 @lean
 def charge(g: Game, rewards: Any, i: int) -> None:
-    """A unit of time passes in game `i`. Rewards of agents [N, agents] are added up; those of slowdowns wait in `memory.total`."""
+    """A unit of time passes in game `i`. Rewards of agents [N, agents] are added up; those of slowdowns wait in
+    `memory.total`."""
     st, m = g.settings, g.memory
     m.total += m.inverse
     if st.pay != PAY_WEIGHTS:
@@ -392,4 +396,5 @@ def summarise(w: World, g: Game) -> None:
     if finished > 0:
         m.finished_slowdown /= finished
         m.finished_runtime /= finished
-    m.makespan = (w.s[0].last_finish - w.job[0].submit) / st.unit_us if m.left == 0 and m.submitted == w.o[0].n_jobs else 0.0
+    whole = m.left == 0 and m.submitted == w.o[0].n_jobs
+    m.makespan = (w.s[0].last_finish - w.job[0].submit) / st.unit_us if whole else 0.0

@@ -1,4 +1,5 @@
-"""Job lists of the slotted worlds, held once in the kernel's own layout; simulations are pointed at the list that they play."""
+"""Job lists of the slotted worlds, held once in the kernel's own layout; simulations are pointed at the list that they
+play."""
 
 from __future__ import annotations
 
@@ -31,20 +32,27 @@ MOST_COLUMNS = 62  # a set of columns is one signed word
 
 
 def machine_of(model: SlotModel) -> Platform:
-    """The platform of a slot model: nodes of one core where cores may come from any node, else one node with all kinds."""
+    """The platform of a slot model: nodes of one core where cores may come from any node, else one node with all
+    kinds."""
     if not model.single_node:
-        return Platform.uniform(model.capacity * model.machines, 1, power=None, name=f"pool of {model.capacity * model.machines}")
+        return Platform.uniform(
+            model.capacity * model.machines, 1, power=None, name=f"pool of {model.capacity * model.machines}"
+        )
     if model.machines > 1:
-        raise EscalaError(f"{model.name}: escala/Slots-v0 has one machine, the model has {model.machines}: use escala.envs.multi")
+        raise EscalaError(
+            f"{model.name}: escala/Slots-v0 has one machine, the model has {model.machines}: use escala.envs.multi"
+        )
     further = dict.fromkeys(model.kinds[1:], model.capacity)
     return Platform.uniform(1, model.capacity, power=None, name="machine", resources=further)
 
 
 @dataclass(frozen=True)
 class JobLists:
-    """Job lists on a machine. job: JOB records of all lists; demand: int32 [jobs, further kinds]; list e has rows first[e] .. first[e + 1].
+    """Job lists on a machine. job: JOB records of all lists; demand: int32 [jobs, further kinds]; list e has rows
+    first[e] .. first[e + 1].
 
-    capacity: int64 [kinds], columns of each kind; unit_s: length of a unit of time. named: the columns of the first kind are nodes.
+    capacity: int64 [kinds], columns of each kind; unit_s: length of a unit of time. named: the columns of the first
+    kind are nodes.
     """
 
     platform: Platform
@@ -136,14 +144,19 @@ def join(parts: Sequence[JobLists]) -> JobLists:
     """Lists of several models on one machine."""
     head = parts[0]
     if any(p.kinds != head.kinds or (p.capacity != head.capacity).any() or p.named != head.named for p in parts):
-        raise EscalaError("job lists of different machines cannot be mixed: give models of one capacity and the same resource kinds")
+        raise EscalaError(
+            "job lists of different machines cannot be mixed: give models of one capacity and the same resource kinds"
+        )
     shifts = np.cumsum([0, *(len(p.job) for p in parts[:-1])])
     first = np.concatenate([[0], *(p.first[1:] + shift for p, shift in zip(parts, shifts, strict=True))])
-    return replace(head, job=np.concatenate([p.job for p in parts]), demand=np.concatenate([p.demand for p in parts]), first=first)
+    return replace(
+        head, job=np.concatenate([p.job for p in parts]), demand=np.concatenate([p.demand for p in parts]), first=first
+    )
 
 
 def given_lists(workloads: Any, platform: Any, unit_s: float, estimate: str) -> JobLists:
-    """Workloads (or one, or a path) as job lists, checked: one machine, times on the grid of the unit, lengths known."""
+    """Workloads (or one, or a path) as job lists, checked: one machine, times on the grid of the unit, lengths
+    known."""
     if not isinstance(workloads, Workload | Sequence | Path):
         raise EscalaError(f"workload={workloads!r}: give a Workload, a path, or a list of Workloads")
     several = isinstance(workloads, Sequence) and not isinstance(workloads, str | bytes)
@@ -160,7 +173,8 @@ def given_lists(workloads: Any, platform: Any, unit_s: float, estimate: str) -> 
     named = int(machine.cores.max()) == 1
     if not named and machine.n_nodes > 1:
         raise EscalaError(
-            f"platform {machine.name!r}: the slotted world is one machine: nodes of one core each (10x1), or a single node (1x10)"
+            f"platform {machine.name!r}: the slotted world is one machine: nodes of one core each (10x1), or a single "
+            "node (1x10)"
         )
     for w in lists:
         admit.refuse(w, machine, admit.oversized(w, machine), "leave such jobs out of the workload")
@@ -188,12 +202,14 @@ def _check_times(made: JobLists, lists: Sequence[Workload], source: Simulation) 
     hurry = np.flatnonzero(job["runtime"] != job["walltime"])
     if len(hurry):
         raise EscalaError(
-            f"{_named(made, lists, source, int(hurry[0]))} ends before its walltime, and the slots show lengths: use estimate='runtime'"
+            f"{_named(made, lists, source, int(hurry[0]))} ends before its walltime, and the slots show lengths: use "
+            "estimate='runtime'"
         )
     odd = np.flatnonzero((job["submit"] % unit != 0) | (job["runtime"] % unit != 0) | (job["submit"] < 0))
     if len(odd):
         raise EscalaError(
-            f"{_named(made, lists, source, int(odd[0]))} is not on the grid of {made.unit_s:g} s: give another unit_s, or round its times"
+            f"{_named(made, lists, source, int(odd[0]))} is not on the grid of {made.unit_s:g} s: give another "
+            "unit_s, or round its times"
         )
 
 
@@ -204,8 +220,8 @@ def _named(made: JobLists, lists: Sequence[Workload], source: Simulation, row: i
 
 
 class SlotWorlds:
-    """N simulations that play job lists. `world`, `table`: the kernel's arrays; `chosen` int64 [N]: the list of each; `seeds`, `count` [N]:
-    what lists are drawn by."""
+    """N simulations that play job lists. `world`, `table`: the kernel's arrays; `chosen` int64 [N]: the list of each;
+    `seeds`, `count` [N]: what lists are drawn by."""
 
     def __init__(self, num_envs: int, lists: JobLists) -> None:
         environments(num_envs)
@@ -216,7 +232,9 @@ class SlotWorlds:
         source = Simulation(lists.example, lists.platform, plan, Options(record=False, estimate="runtime")).world
         platform, kinds, most = lists.platform, len(lists.kinds) - 1, int(lists.jobs_of.max())
         multi = bool(lists.job["single"].any()) or kinds > 0
-        room = np.array([platform.resources[kind] for kind in lists.kinds[1:]], np.int32).reshape(kinds, platform.n_nodes)
+        room = np.array([platform.resources[kind] for kind in lists.kinds[1:]], np.int32).reshape(
+            kinds, platform.n_nodes
+        )
         self._start = source._replace(s=np.zeros_like(source.s), room=np.ascontiguousarray(room.T[None]))
         for name, value in (("max_instants", GUARD_INSTANTS), ("n_kinds", kinds), ("plain", not multi)):
             self._start.o[name] = value
@@ -246,8 +264,8 @@ class SlotWorlds:
         self.count[rows] = 0
 
     def begin(self, rows: Rows, options: Mapping[str, Any]) -> NDArray[np.uint64]:
-        """Bring rows to the start of their next list: the one in `options["list"]` (a number, or one for each row), else one drawn by seed.
-        Returns the bits that were drawn, uint64 [rows]."""
+        """Bring rows to the start of their next list: the one in `options["list"]` (a number, or one for each row),
+        else one drawn by seed. Returns the bits that were drawn, uint64 [rows]."""
         lists, unknown = self.lists, set(options) - {"list"}
         if unknown:
             raise EscalaError(f"reset option {sorted(unknown)[0]!r} is not known: use list")
@@ -258,7 +276,8 @@ class SlotWorlds:
             chosen = (drawn % np.uint64(len(lists))).astype(np.int64)
         self.count[rows] += 1
         self.chosen[rows] = chosen
-        where = np.array([lists.job.ctypes.data, lists.job.itemsize, lists.demand.ctypes.data if lists.demand.size else 0,
+        where = np.array([lists.job.ctypes.data, lists.job.itemsize,
+                          lists.demand.ctypes.data if lists.demand.size else 0,
                           lists.demand.strides[0] if lists.demand.size else 0], np.int64)  # fmt: skip
         rewind(self.table, np.asarray(rows, np.int64), chosen, lists.first, where, self._start_table)
         return drawn

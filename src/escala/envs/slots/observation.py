@@ -1,13 +1,14 @@
-"""What an agent of a slotted world sees: its own machines first, then, with global information, those of the agents after it in the order
-of turns. All numbers lie within 0..1.
+"""What an agent of a slotted world sees: its own machines first, then, with global information, those of the agents
+after it in the order of turns. All numbers lie within 0..1.
 
-compact: for each slot, on a pool SLOT + kinds numbers, else TEAM_SLOT + kinds + N; for each machine seen the free share of each kind at
-some rows to come (`game.points`); GLOBAL numbers; but for a pool which agent it is (one of K); then what options ask for. In
-words: `COMPACT`.
-image of a pool (R1, R2): rows of the horizon; for each resource kind its chart (capacity columns, each job in its own shade) and the slots
-(capacity columns each: demand x length), then the backlog, filled row by row, and one column for the time since the last submission.
-image of nodes (R4): for each machine and kind a chart, filled from the left up to what is taken; for each slot and kind demand x length;
-then the backlog, filled row by row.
+compact: for each slot, on a pool SLOT + kinds numbers, else TEAM_SLOT + kinds + N; for each machine seen the free share
+of each kind at some rows to come (`game.points`); GLOBAL numbers; but for a pool which agent it is (one of K); then
+what options ask for. In words: `COMPACT`.
+image of a pool (R1, R2): rows of the horizon; for each resource kind its chart (capacity columns, each job in its own
+shade) and the slots (capacity columns each: demand x length), then the backlog, filled row by row, and one column for
+the time since the last submission.
+image of nodes (R4): for each machine and kind a chart, filled from the left up to what is taken; for each slot and kind
+demand x length; then the backlog, filled row by row.
 """
 
 from __future__ import annotations
@@ -24,18 +25,25 @@ from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.state import World
 
-SLOT = 5  # on a pool: taken; length / horizon; 1 / length; would start now; start / horizon (1: no place); then the demands / capacity
-TEAM_SLOT = 4  # taken; length / horizon; 1 / length; share of the others' machines on which it fits (0 with local information); then the
-# demands / capacity, and whether it fits now on each of the agent's own machines
-GLOBAL = 6  # backlog / shown in full; backlog / 10; since the last submission / 10; the same / 50; submissions a unit of late; slots taken
+# on a pool: taken; length / horizon; 1 / length; would start now; start / horizon (1: no place); then the demands /
+# capacity
+SLOT = 5
+# taken; length / horizon; 1 / length; share of the others' machines on which it fits (0 with local information); then
+# the demands / capacity, and whether it fits now on each of the agent's own machines
+TEAM_SLOT = 4
+# backlog / shown in full; backlog / 10; since the last submission / 10; the same / 50; submissions a unit of late;
+# slots taken
+GLOBAL = 6
 PILE = 3  # all that wait, on a scale of doublings; submissions a unit so far; submissions so far, on that scale
 CLOCK = 2  # time / end of arrivals; 1: that end has passed
 COMPACT = """
-- for each slot: taken, length / horizon, 1 / length, would start now, its start / horizon, demand / capacity of each kind
+- for each slot: taken, length / horizon, 1 / length, would start now, its start / horizon, demand / capacity of each
+  kind
 - the free share of each kind in each row
-- backlog / 60, backlog / 10, time since the last submission / 10 and / 50, submissions a unit (fading average over 20 units), share of
-  slots taken
-- with `queue="shortest"`: log2(1 + waiting jobs) / 10, the submissions a unit since the first, log2(1 + submissions so far) / 10
+- backlog / 60, backlog / 10, time since the last submission / 10 and / 50, submissions a unit (fading average over 20
+  units), share of slots taken
+- with `queue="shortest"`: log2(1 + waiting jobs) / 10, the submissions a unit since the first, log2(1 + submissions so
+  far) / 10
 - with `arrivals_end`: time / arrivals_end, and 1 once it has passed
 """
 """The compact observation of a pool, in words."""
@@ -53,7 +61,8 @@ def write_clock(st: Any, row: int, out: Any, at: int) -> None:
 
 @lean
 def write_pile(w: World, g: Game, waiting: int, out: Any, at: int) -> None:
-    """PILE numbers: how many jobs wait, how many a unit have come between the first and the last one so far, and how many in all."""
+    """PILE numbers: how many jobs wait, how many a unit have come between the first and the last one so far, and how
+    many in all."""
     out[at] = min(np.log2(1.0 + waiting) / DOUBLINGS, 1.0)
     first = w.job[0].submit // g.settings.unit_us
     came = g.memory.seen + g.memory.gone
@@ -62,8 +71,9 @@ def write_pile(w: World, g: Game, waiting: int, out: Any, at: int) -> None:
 
 
 def begin_of_arrivals(submit_us: NDArray[np.int64], unit_us: int, arrivals_end: int) -> int:
-    """Unit from which a policy counts the time of arrivals: 0, as in the environments, or where a log goes on beyond their end that of its
-    first job. EscalaError where jobs come after the end even so: the policy would be told what is not true."""
+    """Unit from which a policy counts the time of arrivals: 0, as in the environments, or where a log goes on beyond
+    their end that of its first job. EscalaError where jobs come after the end even so: the policy would be told what is
+    not true."""
     if arrivals_end == 0 or not submit_us.size:
         return 0
     first, last = int(submit_us.min()) // unit_us, int(submit_us.max()) // unit_us
@@ -71,8 +81,8 @@ def begin_of_arrivals(submit_us: NDArray[np.int64], unit_us: int, arrivals_end: 
         return 0
     if last - first >= arrivals_end:
         raise EscalaError(
-            f"option arrivals_end={arrivals_end}: a job comes {last - first} units after the first one: schedule shorter parts of the log, "
-            "or train without arrivals_end"
+            f"option arrivals_end={arrivals_end}: a job comes {last - first} units after the first one: schedule "
+            "shorter parts of the log, or train without arrivals_end"
         )
     return first
 
@@ -160,7 +170,8 @@ def compact(w: World, g: Game, a: int, out: Any) -> None:
 
 @inlined
 def fill(out: Any, at: int, width: int, rows: int, columns: int) -> None:
-    """A bright rectangle of an image, from its first cell; column by column, or LLVM calls `memset` for each short row."""
+    """A bright rectangle of an image, from its first cell; column by column, or LLVM calls `memset` for each short
+    row."""
     for c in range(columns):
         for r in range(rows):
             out[at + r * width + c] = 255

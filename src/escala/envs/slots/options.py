@@ -39,17 +39,18 @@ SHOWS = {"oldest": SHOWS_OLDEST, "shortest": SHOWS_SHORTEST, "ends": SHOWS_ENDS}
 REWARDS = {
     "slowdown": (
         PAY_TOTAL,
-        "for each unit that passes, minus the sum of 1 / length over the jobs in the system: the rewards of an episode add up to minus the "
-        "sum of the jobs' slowdowns",
+        "for each unit that passes, minus the sum of 1 / length over the jobs in the system: the rewards of an "
+        "episode add up to minus the sum of the jobs' slowdowns",
     ),
     "mean": (
         PAY_MEAN,
-        "minus the change of that sum over the jobs submitted so far: they add up to minus the mean slowdown (R1's own)",
+        "minus the change of that sum over the jobs submitted so far: they add up to minus the mean slowdown (R1's "
+        "own)",
     ),
     "relative": (
         PAY_TOTAL,
-        "as slowdown, divided by what greedy SJF loses on the same list (its summed slowdown above the least possible), so that lists of "
-        "all loads weigh alike",
+        "as slowdown, divided by what greedy SJF loses on the same list (its summed slowdown above the least "
+        "possible), so that lists of all loads weigh alike",
     ),
 }
 """Option `reward` -> what is paid by the compiled step, and in words."""
@@ -57,8 +58,8 @@ MODELS = ("bernoulli", "cpu-memory")
 MOST_SLOTS, MOST_LISTS = 10_000, 200_000
 DRAWN = ("model", "load", "rate", "window", "demand", "lists", "lists_seed")
 RESCUE = 50
-"""Units of silence on an idle machine after which the no-op is taken from an agent that is asked for its greedy actions: these alone could
-idle for ever."""
+"""Units of silence on an idle machine after which the no-op is taken from an agent that is asked for its greedy
+actions: these alone could idle for ever."""
 BACKLOG = 60  # waiting jobs without a slot that the compact observation of one machine shows in full
 NEAR = 1.05  # of a model's ceiling: loads are given in rounded per cent, and R1's 190 % is 184.5 %
 
@@ -75,14 +76,24 @@ class SlottedOptions(EnvOptions):
         """Rows that are remembered: a power of two above the horizon and the longest job."""
         return 1 << int(max(self.horizon, longest, 15) + 1).bit_length()
 
-    def records(self, n: int, capacity: NDArray[np.int64], longest: int, points: NDArray[np.int64], jobs: int, **given: Any) -> Records:
-        """Settings and memory of n games. capacity [machines, kinds]; longest: units of the longest job; points: rows of the charts that
-        are shown; jobs: as many as may wait behind the slots; given: the settings that are not options of the same name."""
+    def records(
+        self, n: int, capacity: NDArray[np.int64], longest: int, points: NDArray[np.int64], jobs: int, **given: Any
+    ) -> Records:
+        """Settings and memory of n games. capacity [machines, kinds]; longest: units of the longest job; points: rows
+        of the charts that are shown; jobs: as many as may wait behind the slots; given: the settings that are not
+        options of the same name."""
         (machines, kinds), rows, slots = capacity.shape, self.ring(longest), self.slots
         pool, agents = bool(given["pool"]), given["agents"]
         own = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        settings = {name: own.get(name, 0) for name in SETTINGS.names or () if name in ALONE}  # an option that a team has not: 0
-        settings |= {"kinds": kinds, "ring": rows - 1, "skip": SKIPS[self.skip], "image": self.observation == "image", "discount": 1.0}
+        # an option that a team has not: 0
+        settings = {name: own.get(name, 0) for name in SETTINGS.names or () if name in ALONE}
+        settings |= {
+            "kinds": kinds,
+            "ring": rows - 1,
+            "skip": SKIPS[self.skip],
+            "image": self.observation == "image",
+            "discount": 1.0,
+        }
         charts, wide = kinds if pool else 0, int(capacity.max()) if settings["image"] else 0
         return Records(
             GAME,
@@ -117,20 +128,30 @@ class SlotOptions(SlottedOptions):
     observation: str = choice("compact", "image", about="numbers, or the chart as a picture")
     dtype: str = choice("uint8", "float32", about="observation=image: 0..255, or 0..1")
     reward: str = choice(*REWARDS, about="what is paid, see Rewards")
-    skip: str = choice("empty", "none", "forced", about="units that pass unasked: with empty slots, none, or where no job has a place")
+    skip: str = choice(
+        "empty", "none", "forced", about="units that pass unasked: with empty slots, none, or where no job has a place"
+    )
     limit: int = whole(0, about="units after which an episode is cut; 0: never")
     queue: str = choice("oldest", "shortest", "ends", about="which waiting jobs the slots show; see Observation space")
     backlog: int = whole(3, 1, about="columns of the backlog in the picture")
     arrivals_end: int = whole(0, about="the unit after which no job comes, where that is known; 0: it is not")
-    model: str | SlotModel = option("bernoulli", "bernoulli (R1), cpu-memory (R2) or a SlotModel", "what job lists are drawn by")
-    load: float | Sequence[float] = option(1.0, "numbers above 0", "model=bernoulli: load of the drawn lists; several: each its share")
+    model: str | SlotModel = option(
+        "bernoulli", "bernoulli (R1), cpu-memory (R2) or a SlotModel", "what job lists are drawn by"
+    )
+    load: float | Sequence[float] = option(
+        1.0, "numbers above 0", "model=bernoulli: load of the drawn lists; several: each its share"
+    )
     rate: float | Sequence[float] = option(0.9, "numbers above 0", "model=cpu-memory: the same")
-    window: int | Sequence[int] | None = option(None, "whole numbers >= 1", "steps with arrivals; None: 100, cpu-memory 50")
+    window: int | Sequence[int] | None = option(
+        None, "whole numbers >= 1", "steps with arrivals; None: 100, cpu-memory 50"
+    )
     demand: str = option("author", "see `escala.workload.generate_slots`", "model=bernoulli: how wide jobs are")
     lists: int = whole(4096, 1, MOST_LISTS, about="job lists that are drawn")
     lists_seed: int = whole(0, about="their seed")
     unit_s: float = seconds(1.0, about="a unit of time")
-    estimate: str = choice("walltime", "runtime", about="a job's length; runtime where the two differ: the slotted world knows lengths")
+    estimate: str = choice(
+        "walltime", "runtime", about="a job's length; runtime where the two differ: the slotted world knows lengths"
+    )
 
     def job_lists(self, workload: Any = None, platform: Any = None) -> JobLists:
         """The lists that episodes are drawn from; EscalaError where they do not suit the slotted world."""
@@ -141,7 +162,9 @@ class SlotOptions(SlottedOptions):
         elif workload is not None:
             made = given_lists(workload, platform, self.unit_s, self.estimate)
         else:
-            self._refuse(("unit_s", "estimate"), "it is for a workload of yours; drawn lists have units of 1 s and known lengths")
+            self._refuse(
+                ("unit_s", "estimate"), "it is for a workload of yours; drawn lists have units of 1 s and known lengths"
+            )
             if platform is not None:
                 raise EscalaError("platform: the machine follows from the model; give platform only beside workload")
             models = self.models()
@@ -162,9 +185,13 @@ class SlotOptions(SlottedOptions):
             self._refuse(("load", "rate", "window", "demand"), "a SlotModel has its own; change the model")
             return [self.model]
         if self.model not in MODELS:
-            raise EscalaError(f"option model={self.model!r} is not known: use one of {', '.join(MODELS)}, or a SlotModel")
+            raise EscalaError(
+                f"option model={self.model!r} is not known: use one of {', '.join(MODELS)}, or a SlotModel"
+            )
         given = {"bernoulli": 100, "cpu-memory": 50}[self.model] if self.window is None else self.window
-        if not isinstance(given, int) and not (isinstance(given, Sequence) and not isinstance(given, str) and len(given)):
+        if not isinstance(given, int) and not (
+            isinstance(given, Sequence) and not isinstance(given, str) and len(given)
+        ):
             raise EscalaError(f"option window={given!r}: give a whole number >= 1, or several")
         windows = [whole_number("window", steps, 1) for steps in ([given] if isinstance(given, int) else given)]
         if self.model == "bernoulli":
@@ -172,7 +199,9 @@ class SlotOptions(SlottedOptions):
             loads = above_zero("load", self.load, "1.0")
             ceiling = bernoulli_model(rate=1.0, demand=self.demand).load
             if max(loads) > NEAR * ceiling:
-                raise EscalaError(f"option load={self.load!r}: a job in every step is a load of {ceiling:.3f}; give at most that")
+                raise EscalaError(
+                    f"option load={self.load!r}: a job in every step is a load of {ceiling:.3f}; give at most that"
+                )
             return [bernoulli_model(load, steps, self.demand) for load in loads for steps in windows]
         self._refuse(("load", "demand"), "it is of the model bernoulli; the model cpu-memory has a rate")
         return [cpu_memory_model(rate, steps) for rate in above_zero("rate", self.rate, "0.9") for steps in windows]
@@ -182,17 +211,29 @@ class SlotOptions(SlottedOptions):
         check_arrivals(self.arrivals_end, lists)
         if lists.capacity.max() > MOST_COLUMNS:
             raise EscalaError(
-                f"platform {lists.platform.name!r}: {lists.capacity.max()} units of a resource; the slots show at most {MOST_COLUMNS}"
+                f"platform {lists.platform.name!r}: {lists.capacity.max()} units of a resource; the slots show at "
+                f"most {MOST_COLUMNS}"
             )
         if lists.longest > self.horizon:
             raise EscalaError(
-                f"option horizon={self.horizon}: the longest job takes {lists.longest} rows, the chart shows fewer: give a larger one"
+                f"option horizon={self.horizon}: the longest job takes {lists.longest} rows, the chart shows fewer: "
+                "give a larger one"
             )
 
-    def games(self, n: int, capacity: NDArray[np.int64], unit_us: int, longest: int, named: bool, begin: int = 0, jobs: int = 0) -> Records:
+    def games(
+        self,
+        n: int,
+        capacity: NDArray[np.int64],
+        unit_us: int,
+        longest: int,
+        named: bool,
+        begin: int = 0,
+        jobs: int = 0,
+    ) -> Records:
         """Settings and memory of n games on one machine, for environment and policy alike.
 
-        capacity [kinds]; longest: units of the longest job; named: columns of the first kind are nodes; begin: unit of the first arrival;
+        capacity [kinds]; longest: units of the longest job; named: columns of the first kind are nodes; begin: unit of
+        the first arrival;
         jobs: as many as a list may have.
         """
         return self.records(
@@ -239,7 +280,8 @@ class SlotOptions(SlottedOptions):
         if self.observation == "image" or len(shape) != 1 or rest != 0 or kinds < 1:
             seen = " x ".join(map(str, shape))
             raise EscalaError(
-                f"slot-scorer reads the compact observation of {self.slots} slots and {self.horizon} rows, not {seen} numbers"
+                f"slot-scorer reads the compact observation of {self.slots} slots and {self.horizon} rows, not {seen} "
+                "numbers"
             )
         return SLOT + kinds
 
@@ -266,15 +308,25 @@ def set_hold(games: Records, hold: Sequence[int]) -> None:
 
 def check_hold(hold: Any) -> None:
     """Is it (long, quiet, share) of the rule hold-back? EscalaError else."""
-    if not isinstance(hold, Sequence) or isinstance(hold, str) or len(hold) != 3 or not all(number(v) and v == int(v) >= 0 for v in hold):
-        raise EscalaError(f"hold={hold!r}: give (long, quiet, share) of the rule hold-back, whole numbers >= 0, for instance (3, 6, 0)")
+    if (
+        not isinstance(hold, Sequence)
+        or isinstance(hold, str)
+        or len(hold) != 3
+        or not all(number(v) and v == int(v) >= 0 for v in hold)
+    ):
+        raise EscalaError(
+            f"hold={hold!r}: give (long, quiet, share) of the rule hold-back, whole numbers >= 0, for instance (3, 6, "
+            "0)"
+        )
 
 
 def check_arrivals(arrivals_end: int, lists: JobLists) -> None:
     """EscalaError where a job comes at or after the unit at which arrivals are said to end."""
     last = int(lists.job["submit"].max()) // int(microseconds(lists.unit_s))
     if 0 < arrivals_end <= last:
-        raise EscalaError(f"option arrivals_end={arrivals_end}: a job comes at unit {last}: give more than that, or leave it out")
+        raise EscalaError(
+            f"option arrivals_end={arrivals_end}: a job comes at unit {last}: give more than that, or leave it out"
+        )
 
 
 options_of = SlotOptions.of

@@ -1,5 +1,5 @@
-"""A slotted world as a picture: charts with a colour a job, the slots, the backlog (R1's figures 1 and 5, R4's figure 1). No plotting
-library."""
+"""A slotted world as a picture: charts with a colour a job, the slots, the backlog (R1's figures 1 and 5, R4's figure
+1). No plotting library."""
 
 from __future__ import annotations
 
@@ -55,13 +55,17 @@ def _jobs(batch: Any, i: int) -> tuple[Any, Any]:
 
 
 def chart_of(batch: Any, i: int, machine: int, kind: int) -> NDArray[np.uint8]:
-    """Rows to come x columns of one kind of a machine; running and reserved jobs in their colours, in order of their starts."""
+    """Rows to come x columns of one kind of a machine; running and reserved jobs in their colours, in order of their
+    starts."""
     horizon, capacity = batch.options.horizon, int(batch.games.capacity[machine, kind])
     cells = blank(horizon, capacity)
     world, memory, settings = batch.worlds.world, batch.games.memory[i], batch.games.settings
     unit, now, (job, demand) = int(settings["unit_us"]), int(memory["row"]), _jobs(batch, i)
     run = world.run[i, : len(job)]
-    placed = {int(b["job"]): (int(b["row"]), _members(int(b["nodes"]))) for b in batch.games.booked[i, : int(memory["booked"])]}
+    placed = {
+        int(b["job"]): (int(b["row"]), _members(int(b["nodes"])))
+        for b in batch.games.booked[i, : int(memory["booked"])]
+    }
     for j in np.flatnonzero(run["state"] == codes.RUNNING):
         nodes = _nodes(world, i, int(run["chunk"][j]))
         if settings["pool"] or nodes[0] == machine:
@@ -113,15 +117,18 @@ def backlog_of(batch: Any, i: int) -> NDArray[np.uint8]:
 
 
 def picture_of(batch: Any, i: int, shown: int | None = None) -> NDArray[np.uint8]:
-    """A line for each kind of a pool: chart, slots, backlog. shown: the chart and the first so many slots only (R1's figure 5). Else a line
-    for each agent: its machines, the kinds side by side; then one for each kind: the slots, and in the first the backlog."""
+    """A line for each kind of a pool: chart, slots, backlog. shown: the chart and the first so many slots only (R1's
+    figure 5). Else a line for each agent: its machines, the kinds side by side; then one for each kind: the slots, and
+    in the first the backlog."""
     kinds, settings = range(len(batch.games.scale)), batch.games.settings
     slots = {kind: [slot_of(batch, i, k, kind) for k in range(batch.options.slots)[:shown]] for kind in kinds}
     backlog = [backlog_of(batch, i)] if shown is None else []
     if settings["pool"]:
         lines = [[chart_of(batch, i, 0, kind), *slots[kind], *backlog] for kind in kinds]
     else:
-        lines = [_charts(batch, i, a) for a in range(int(settings["agents"]))] + [slots[kind] + backlog * (kind == 0) for kind in kinds]
+        lines = [_charts(batch, i, a) for a in range(int(settings["agents"]))] + [
+            slots[kind] + backlog * (kind == 0) for kind in kinds
+        ]
     drawn = [_beside([grid(cells) for cells in line]) for line in lines]
     wide = max(line.shape[1] for line in drawn)
     rows = [np.pad(line, ((GAP, GAP), (0, wide - line.shape[1]), (0, 0)), constant_values=255) for line in drawn]
@@ -130,7 +137,10 @@ def picture_of(batch: Any, i: int, shown: int | None = None) -> NDArray[np.uint8
 
 def _charts(batch: Any, i: int, a: int) -> list[NDArray[np.uint8]]:
     """The machines of agent `a`, on its own background."""
-    machines, kinds = batch.games.capacity.shape[0] // int(batch.games.settings["agents"]), range(batch.games.capacity.shape[1])
+    machines, kinds = (
+        batch.games.capacity.shape[0] // int(batch.games.settings["agents"]),
+        range(batch.games.capacity.shape[1]),
+    )
     charts = [chart_of(batch, i, a * machines + n, kind) for n in range(machines) for kind in kinds]
     for cells in charts:
         cells[(cells == EMPTY).all(axis=2)] = OWN[a % len(OWN)]

@@ -1,13 +1,15 @@
-"""The rule hold-pile: hold-back whose two settings follow what has piled up, so that it need not know when arrivals end.
+"""The rule hold-pile: hold-back whose two settings follow what has piled up, so that it need not know when arrivals
+end.
 
 With L = log2(1 + long jobs that wait), r = submissions a unit so far and A = log2(1 + submissions so far) - 5:
 
 quiet = exp(q . [1, L, r, r L, A, r A])  units of silence after which long jobs may go
-share = s . [1, L, r, r L, A, r A]       units that long jobs may hold before that, less `crowd` for each short job that waits
+share = s . [1, L, r, r L, A, r A]       units that long jobs may hold before that, less `crowd` for each short job that
+waits
 
-Short jobs (at most `long` units, of hold-back) go first, in the order of length x demand^narrow; while the first of them does not fit,
-another may pass it whose order is at most exp(pass) times as large. Then long jobs, in the order of length x demand^narrow_long. Demands
-are the largest over the kinds, in tenths of the capacity.
+Short jobs (at most `long` units, of hold-back) go first, in the order of length x demand^narrow; while the first of
+them does not fit, another may pass it whose order is at most exp(pass) times as large. Then long jobs, in the order of
+length x demand^narrow_long. Demands are the largest over the kinds, in tenths of the capacity.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from escala.kernel import codes
 from escala.kernel.state import HEAP_ENDS, World
 
 PARAMETERS = (
-    *(f"quiet.{name}" for name in ("one", "L", "r", "rL", "A", "rA")), *(f"share.{name}" for name in ("one", "L", "r", "rL", "A", "rA")),
+    *(f"quiet.{name}" for name in ("one", "L", "r", "rL", "A", "rA")), *(f"share.{name}" for name in ("one", "L", "r",
+                                                                                                      "rL", "A", "rA")),
     "crowd", "narrow", "pass", "narrow_long",
 )  # fmt: skip
 """What `set_pile` takes, in this order."""
@@ -46,8 +49,8 @@ def widest(w: World, g: Game, j: int) -> float:
 
 @lean
 def first(w: World, g: Game, long: bool, here: bool, most: float, room: float) -> tuple[int, float]:
-    """The slot of the first long or short job, and its order; here: of those that fit now, of an order of at most `most`, and a demand of
-    at most `room`. NONE where there is none."""
+    """The slot of the first long or short job, and its order; here: of those that fit now, of an order of at most
+    `most`, and a demand of at most `room`. NONE where there is none."""
     st, p = g.settings, g.pile
     narrow = p[15] if long else p[13]
     best, least = codes.NONE, np.inf
@@ -65,7 +68,9 @@ def first(w: World, g: Game, long: bool, here: bool, most: float, room: float) -
 @lean
 def follow(p: Any, at: int, pile: float, rate: float, age: float) -> float:
     """One of the two settings before it is used."""
-    return p[at] + p[at + 1] * pile + p[at + 2] * rate + p[at + 3] * rate * pile + p[at + 4] * age + p[at + 5] * rate * age
+    return (
+        p[at] + p[at + 1] * pile + p[at + 2] * rate + p[at + 3] * rate * pile + p[at + 4] * age + p[at + 5] * rate * age
+    )
 
 
 @lean
@@ -113,5 +118,7 @@ def decide_pile(w: World, g: Game) -> int:
 def set_pile(games: Records, pile: Sequence[float]) -> None:
     """Give games the PARAMETERS of the rule. EscalaError: another number of them, or one that is none."""
     if len(pile) != PILED or not all(number(value) and math.isfinite(value) for value in pile):
-        raise EscalaError(f"pile={list(pile)!r}: give the {PILED} numbers of the rule hold-pile, see escala.envs.slots.pile")
+        raise EscalaError(
+            f"pile={list(pile)!r}: give the {PILED} numbers of the rule hold-pile, see escala.envs.slots.pile"
+        )
     games.pile[:] = pile

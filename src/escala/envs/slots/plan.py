@@ -1,9 +1,10 @@
-"""Plans for one job list: a wanted start for each job, played in the slotted world, and a search for plans that play well there.
+"""Plans for one job list: a wanted start for each job, played in the slotted world, and a search for plans that play
+well there.
 
-A plan is played like this: among the visible jobs whose place is not before their wanted start, the one that is wanted first is placed;
-if there is none, a unit passes. So a plan tells what to do in every state, also after it was left. The list is known from its first
-to its last job: what a plan reaches is within reach of an agent that trains on that very list, and no figure of a policy that does not
-know the future.
+A plan is played like this: among the visible jobs whose place is not before their wanted start, the one that is wanted
+first is placed; if there is none, a unit passes. So a plan tells what to do in every state, also after it was left. The
+list is known from its first to its last job: what a plan reaches is within reach of an agent that trains on that very
+list, and no figure of a policy that does not know the future.
 """
 
 from __future__ import annotations
@@ -55,8 +56,9 @@ def play_plans(batch: SlotsBatch, wanted: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def search_plan(lists: JobLists, starts: NDArray[np.float64], rounds: int, seed: int, **options: Any) -> Plan:
-    """The best plan found for a single list, from one first plan. In each of `rounds` rounds `PLANS` changed copies are played, of
-    `ISLANDS` plans that go their own ways at first; the worse half of them is given up again and again, until one is left."""
+    """The best plan found for a single list, from one first plan. In each of `rounds` rounds `PLANS` changed copies are
+    played, of `ISLANDS` plans that go their own ways at first; the worse half of them is given up again and again,
+    until one is left."""
     if len(lists) != 1:
         raise EscalaError(f"{len(lists)} job lists: a plan is for one")
     batch, rng = SlotsBatch(PLANS, lists, **options), np.random.default_rng([seed, 0x97A1])
@@ -67,7 +69,8 @@ def search_plan(lists: JobLists, starts: NDArray[np.float64], rounds: int, seed:
     for k in range(1, rounds + 1):
         tried = np.maximum(np.concatenate([_changed(one, submit, PLANS // len(kept), rng) for one in kept]), submit)
         found = play_plans(batch, tried).reshape(len(kept), -1)
-        best = found.shape[1] - 1 - found[:, ::-1].argmin(axis=1)  # the last of equals: plans drift where nothing is lost
+        # the last of equals: plans drift where nothing is lost
+        best = found.shape[1] - 1 - found[:, ::-1].argmin(axis=1)
         rows = np.arange(len(kept))
         kept, least = tried.reshape(*found.shape, -1)[rows, best], found[rows, best]
         if k % halving == 0 or k == rounds:
@@ -76,9 +79,11 @@ def search_plan(lists: JobLists, starts: NDArray[np.float64], rounds: int, seed:
     return Plan(kept[0], float(least[0]))
 
 
-def _changed(plan: NDArray[np.float64], submit: NDArray[np.float64], copies: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Copies [copies, jobs], all but the first changed: one to three jobs moved, two near ones exchanged, some wanted at once, all of a
-    while moved together, or some wanted next to another."""
+def _changed(
+    plan: NDArray[np.float64], submit: NDArray[np.float64], copies: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Copies [copies, jobs], all but the first changed: one to three jobs moved, two near ones exchanged, some wanted
+    at once, all of a while moved together, or some wanted next to another."""
     out = np.repeat(plan[None], copies, axis=0)
     for row in out[1:]:
         jobs, kind = rng.integers(0, len(plan), rng.integers(1, 4)), rng.random()

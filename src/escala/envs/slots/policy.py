@@ -1,8 +1,9 @@
 """Slotted deciders in the event-driven simulation: `escala.simulate(workload, platform, scheduler=SlotPolicy("sjf"))`.
 
-The same lens and the same compiled choices as in `escala/Slots-v0`, on the simulation's own tables. While jobs are visible or reserved the
-policy asks to be woken at every unit of time, as R1 did in its event-driven simulator. On workloads whose times are whole units and
-whose jobs run their walltime both give the same schedule. Elsewhere lengths are walltimes, rounded up to units.
+The same lens and the same compiled choices as in `escala/Slots-v0`, on the simulation's own tables. While jobs are
+visible or reserved the policy asks to be woken at every unit of time, as R1 did in its event-driven simulator. On
+workloads whose times are whole units and whose jobs run their walltime both give the same schedule. Elsewhere lengths
+are walltimes, rounded up to units.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def foresee(w: World, g: Game) -> None:
 
 @lean
 def look(worlds: Any, i: int, games: Any) -> int:
-    """Take in what simulation i looks like now. 1: the agent whose turn it is has something to decide; 0: it has not; or FAILED."""
+    """Take in what simulation i looks like now. 1: the agent whose turn it is has something to decide; 0: it has not;
+    or FAILED."""
     w, g = one(worlds, i), game(games, 0)
     if not lens.catch_up(w, g):
         return FAILED
@@ -67,7 +69,8 @@ def look(worlds: Any, i: int, games: Any) -> int:
 
 @lean
 def let_go(worlds: Any, i: int, games: Any) -> None:
-    """Beside a machine: jobs that wait no longer, whoever has started or cancelled them, leave the slots and what is behind them."""
+    """Beside a machine: jobs that wait no longer, whoever has started or cancelled them, leave the slots and what is
+    behind them."""
     w, g = one(worlds, i), game(games, 0)
     m = g.memory
     for k in range(g.settings.slots):
@@ -110,8 +113,8 @@ def put(worlds: Any, i: int, games: Any, action: int) -> bool:
 
 
 class SlottedPolicy(EnvPolicy):
-    """A scheduler over M visible jobs, of one agent or several. rescue: units of silence after which the no-op is forbidden where nothing
-    runs (0: never)."""
+    """A scheduler over M visible jobs, of one agent or several. rescue: units of silence after which the no-op is
+    forbidden where nothing runs (0: never)."""
 
     name: str
     options: Any
@@ -128,9 +131,15 @@ class SlottedPolicy(EnvPolicy):
             known = f"arrivals_end={self.options.arrivals_end}"
             return f"was trained to know when the last job comes ({known}): nobody can tell it beside a machine"
         if getattr(self.options, "placement", "") == "reserve":
-            return "goes by reservations that it gave before, which a snapshot does not tell: take one with placement='start-now'"
+            return (
+                "goes by reservations that it gave before, which a snapshot does not tell: take one with "
+                "placement='start-now'"
+            )
         if self.options.observation == "image":
-            return "sees a picture of where it placed jobs, which a snapshot does not tell: take one with observation='compact'"
+            return (
+                "sees a picture of where it placed jobs, which a snapshot does not tell: take one with "
+                "observation='compact'"
+            )
         return ""
 
     def _forms(self) -> dict[str, tuple[Any, tuple[int, ...]]]:
@@ -146,7 +155,12 @@ class SlottedPolicy(EnvPolicy):
         memory = arrays["memory"][0]
         rows = np.array([*state["behind"], *arrays["slots"][0], memory["entered"] - 1, memory["seen"] - 1], np.int64)
         behind = memory["seen"] - memory["entered"] if getattr(self.options, "queue", "oldest") != "oldest" else 0
-        if rows.min() < codes.NONE or rows.max() >= memory["seen"] or len(state["behind"]) != behind or memory["booked"] != 0:
+        if (
+            rows.min() < codes.NONE
+            or rows.max() >= memory["seen"]
+            or len(state["behind"]) != behind
+            or memory["booked"] != 0
+        ):
             raise ValueError(state["behind"])
         int(state["first_us"])
 
@@ -196,7 +210,9 @@ class SlottedPolicy(EnvPolicy):
         self._games.memory["agent"] = agent
         asked = look(simulation.table, i, self._games.table)
         if asked == FAILED:
-            raise EscalaError(f"{self.name}: a reservation could not be kept; placement='reserve' needs jobs alone on the machine")
+            raise EscalaError(
+                f"{self.name}: a reservation could not be kept; placement='reserve' needs jobs alone on the machine"
+            )
         return asked == 1
 
     def _show(self, simulation: Any, i: int) -> None:
@@ -217,13 +233,14 @@ class SlottedPolicy(EnvPolicy):
 
 @insider
 class SlotPolicy(SlottedPolicy):
-    """A scheduler over M visible jobs. `choose`: the name of a rule of `slots.heuristics`, or a function (see `Choose`).
+    """A scheduler over M visible jobs. `choose`: the name of a rule of `slots.heuristics`, or a function (see
+    `Choose`).
 
-    options: those of `escala/Slots-v0` in `options.SHAPING`. hold: (long, quiet, share) of the rule hold-back, in units. seed: of the rule
-    random, in each run. sampled: a function gets a generator, of this seed in each run; without one the mask forbids the no-op where
-    nothing was submitted for `RESCUE` units, nothing runs and something fits (as `play(..., rescue=RESCUE)` does). seen: shape of the
-    observations that the function takes; machines that show another are refused. Units without a waiting job are not asked about, whatever
-    `skip` is.
+    options: those of `escala/Slots-v0` in `options.SHAPING`. hold: (long, quiet, share) of the rule hold-back, in
+    units. seed: of the rule random, in each run. sampled: a function gets a generator, of this seed in each run;
+    without one the mask forbids the no-op where nothing was submitted for `RESCUE` units, nothing runs and something
+    fits (as `play(..., rescue=RESCUE)` does). seen: shape of the observations that the function takes; machines that
+    show another are refused. Units without a waiting job are not asked about, whatever `skip` is.
     """
 
     def __init__(
@@ -275,26 +292,34 @@ class SlotPolicy(SlottedPolicy):
         platform, chosen = simulation.platform, self.options
         named = int(platform.cores.max()) == 1
         if not named and platform.n_nodes > 1:
-            raise EscalaError(f"platform {platform.name!r}: {self.name} schedules one machine: nodes of one core (10x1), or a single node")
+            raise EscalaError(
+                f"platform {platform.name!r}: {self.name} schedules one machine: nodes of one core (10x1), or a "
+                "single node"
+            )
         kinds = simulation.kinds
         capacity = np.array([platform.total_cores, *(int(platform.resources[k].sum()) for k in kinds)], np.int64)
         reserve, drawn = chosen.placement == "reserve", chosen.observation == "image"
         if (reserve or drawn) and capacity.max() > 62:
-            raise EscalaError(f"platform {platform.name!r}: {capacity.max()} units of a resource; charts and reservations hold at most 62")
+            raise EscalaError(
+                f"platform {platform.name!r}: {capacity.max()} units of a resource; charts and reservations hold at "
+                "most 62"
+            )
         unit = round(chosen.unit_s * SECOND)
         longest = int(-(-int(simulation.world.job[i]["walltime"].max(initial=unit)) // unit))
         if (reserve or drawn) and longest > chosen.horizon:
             raise EscalaError(
-                f"{self.name}: its chart shows {chosen.horizon} units of {chosen.unit_s:g} s, and a job asks for {longest}: "
-                "train with a larger horizon, or schedule shorter jobs"
+                f"{self.name}: its chart shows {chosen.horizon} units of {chosen.unit_s:g} s, and a job asks for "
+                f"{longest}: train with a larger horizon, or schedule shorter jobs"
             )
         shape = (chosen.horizon, chosen.width(capacity)) if drawn else (chosen.numbers(len(capacity)),)
         if self.seen is not None and self.seen != shape:
             raise EscalaError(
-                f"platform {platform.name!r}: {self.name} was trained on another machine (it sees {self.seen}, here it would see {shape}): "
-                "schedule a machine with the same resources" + " and as many units of each" * drawn
+                f"platform {platform.name!r}: {self.name} was trained on another machine (it sees {self.seen}, here "
+                f"it would see {shape}): schedule a machine with the same "
+                "resources" + " and as many units of each" * drawn
             )
-        longest = longest if reserve or self.rule == RULES["easy"] else min(longest, ROWS)  # easy counts to its head's start
+        # easy counts to its head's start
+        longest = longest if reserve or self.rule == RULES["easy"] else min(longest, ROWS)
         begin = begin_of_arrivals(simulation.world.job[i]["submit"], unit, chosen.arrivals_end)
         games = chosen.games(1, capacity, unit, longest, named, begin=begin, jobs=len(simulation.world.job[i]))
         set_hold(games, self.hold)

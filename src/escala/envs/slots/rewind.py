@@ -14,8 +14,8 @@ DEMAND_AT = WORLD.at["demand"]
 
 @compiled
 def rewind(table: Any, rows: Any, chosen: Any, first: Any, where: Any, start: Any) -> None:
-    """Point simulation rows[q] at list chosen[q] and clear its tables. where: address and bytes a job of the jobs, the same of the
-    demands (0: none); start: the table of one simulation as at every start."""
+    """Point simulation rows[q] at list chosen[q] and clear its tables. where: address and bytes a job of the jobs, the
+    same of the demands (0: none); start: the table of one simulation as at every start."""
     for q in range(rows.shape[0]):
         i = rows[q]
         begin = first[chosen[q]]

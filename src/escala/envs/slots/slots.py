@@ -60,31 +60,38 @@ def relative_weights(lists: JobLists, options: SlotOptions) -> NDArray[np.float6
     return 1.0 / (lists.jobs_of * np.maximum(mean - 1.0, LEAST_LOSS))
 
 
-@documented(SlotOptions, compact=COMPACT, rewards="\n".join(f'- `reward="{name}"`: {about}' for name, (_, about) in REWARDS.items()))
+@documented(
+    SlotOptions,
+    compact=COMPACT,
+    rewards="\n".join(f'- `reward="{name}"`: {about}' for name, (_, about) in REWARDS.items()),
+)
 class Slots(BatchEnv):
-    """One machine, a chart of the units of time to come, and M slots that show waiting jobs; the agent says which one is placed.
+    """One machine, a chart of the units of time to come, and M slots that show waiting jobs; the agent says which one
+    is placed.
 
     ## Description
-    R1 (PPO grid scheduler) and R2 (A2cScheduler), after DeepRM. Time goes in units (`unit_s`). Jobs come first come first served into the
-    slots; a slot that is emptied takes the oldest job of the backlog at once (the lowest empty slot first), so slots are not in order of
-    arrival. What runs, runs in the kernel. `queue="shortest"`: the slots hold the shortest of all waiting jobs (of equals the oldest)
-    instead: where the queue outgrows the slots, the oldest would be long jobs held back, and hide the short ones. `queue="ends"`: the
-    oldest in half of the slots, rounded up, and the newest in the others (a split window, arXiv 2401.09910).
+    R1 (PPO grid scheduler) and R2 (A2cScheduler), after DeepRM. Time goes in units (`unit_s`). Jobs come first come
+    first served into the slots; a slot that is emptied takes the oldest job of the backlog at once (the lowest empty
+    slot first), so slots are not in order of arrival. What runs, runs in the kernel. `queue="shortest"`: the slots hold
+    the shortest of all waiting jobs (of equals the oldest) instead: where the queue outgrows the slots, the oldest
+    would be long jobs held back, and hide the short ones. `queue="ends"`: the oldest in half of the slots, rounded up,
+    and the newest in the others (a split window, arXiv 2401.09910).
 
     ## Action space
-    `Discrete(M + 1)`. 0, the no-op: one unit of time passes. k: the job of slot k is placed, and time stands. `placement="start-now"`: it
-    starts now. `"reserve"` (R1): if it does not fit now, it is reserved at the first row at which it fits for its whole length within
-    the horizon, on the lowest columns free throughout, and leaves its slot. An empty slot, or a job without a place, counts as the no-op.
-    The mask says which choices have a place; the no-op is always allowed.
+    `Discrete(M + 1)`. 0, the no-op: one unit of time passes. k: the job of slot k is placed, and time stands.
+    `placement="start-now"`: it starts now. `"reserve"` (R1): if it does not fit now, it is reserved at the first row at
+    which it fits for its whole length within the horizon, on the lowest columns free throughout, and leaves its slot.
+    An empty slot, or a job without a place, counts as the no-op. The mask says which choices have a place; the no-op is
+    always allowed.
 
     ## Observation space
     `observation="compact"` (default): `Box(0, 1)`:
 
     {compact}
 
-    `"image"`: (horizon, columns): for each kind its chart, each job in a shade of its own, running and reserved, and the slots (demand x
-    length); then the backlog, filled row by row in `backlog` columns, and a column for the time since the last submission / 10. `dtype`:
-    `"uint8"` 0..255, or `"float32"` 0..1.
+    `"image"`: (horizon, columns): for each kind its chart, each job in a shade of its own, running and reserved, and
+    the slots (demand x length); then the backlog, filled row by row in `backlog` columns, and a column for the time
+    since the last submission / 10. `dtype`: `"uint8"` 0..255, or `"float32"` 0..1.
 
     ## Rewards
     What option `reward` says:
@@ -92,16 +99,17 @@ class Slots(BatchEnv):
     {rewards}
 
     ## Starting state
-    An empty machine, at the first unit with something to decide. The job list is drawn by seed (`reset(options={"list": e})`: list e).
+    An empty machine, at the first unit with something to decide. The job list is drawn by seed (`reset(options={"list":
+    e})`: list e).
 
     ## Episode end
     Terminated when the last job has ended. With `limit` truncated when so many units have passed.
 
     ## Arguments
-    workload, platform: a Workload, a path, or a list of Workloads on a machine of nodes of one core ("10x1") or of a single node with
-    further resources. Left out, `lists` job lists are drawn (by `lists_seed`) of `model`: `"bernoulli"` (R1; `load`; `window` 100;
-    `demand`), `"cpu-memory"` (R2; `rate`; `window` 50), or a SlotModel. `window`: steps with arrivals. Of several loads, rates or windows
-    each has its share of the lists.
+    workload, platform: a Workload, a path, or a list of Workloads on a machine of nodes of one core ("10x1") or of a
+    single node with further resources. Left out, `lists` job lists are drawn (by `lists_seed`) of `model`:
+    `"bernoulli"` (R1; `load`; `window` 100; `demand`), `"cpu-memory"` (R2; `rate`; `window` 50), or a SlotModel.
+    `window`: steps with arrivals. Of several loads, rates or windows each has its share of the lists.
 
     {options}
 

@@ -1,8 +1,10 @@
-"""What a slotted world knows beside the kernel's tables: a `Game`, its settings and what it remembers, as one compiled record.
+"""What a slotted world knows beside the kernel's tables: a `Game`, its settings and what it remembers, as one compiled
+record.
 
-K agents share the slots, and each owns N machines; one agent with one machine is the world of R1 and R2. Time is cut into units; row r is
-the unit that begins at r x unit. Each resource kind of a machine is drawn as columns, one a unit of capacity. Agent a owns machines a N ..
-(a + 1) N - 1, which are nodes of the kernel; or else there is a single machine, a *pool*: all nodes together, whose columns have names.
+K agents share the slots, and each owns N machines; one agent with one machine is the world of R1 and R2. Time is cut
+into units; row r is the unit that begins at r x unit. Each resource kind of a machine is drawn as columns, one a unit
+of capacity. Agent a owns machines a N .. (a + 1) N - 1, which are nodes of the kernel; or else there is a single
+machine, a *pool*: all nodes together, whose columns have names.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ SETTINGS = np.dtype(
         ("pool", "i8"),  # 1: one machine, whose columns are known; 0: machines are nodes
         ("named", "i8"),  # 1: columns of a pool's first kind are nodes of one core
         ("reserve", "i8"),  # 1: a choice that does not fit the pool now is reserved
-        ("first", "i8"),  # the action that chooses the first slot: 1 where the no-op is action 0, 0 where it is the last
+        # the action that chooses the first slot: 1 where the no-op is action 0, 0 where it is the last
+        ("first", "i8"),
         ("until_noop", "i8"),  # 1: an agent chooses until the no-op; 0: one choice a turn
         ("skip", "i8"),  # SKIP_...
         ("shows", "i8"),  # SHOWS_...: which waiting jobs the slots show
@@ -62,10 +65,13 @@ SKIP_NOTHING = 0
 SKIP_EMPTY = 1  # turns with empty slots pass unasked
 SKIP_FORCED = 2  # so do turns in which only the no-op is possible
 
-HOLD_PILE = (1.686, -0.35, 0.001, -0.006, -0.289, -0.275, 0.682, 1.633, -0.533, -0.578, 0.395, -0.783, 5.706, -0.287, 3.595, 0.201)
-"""Numbers of the rule hold-pile, see `slots.pile`: searched (CMA-ES) on R1's lists of all loads from 40 % and horizons of 50 to
-1000 steps, for a small excess over the best of greedy SJF, strict SJF and hold-back tuned for each, the six worst counted more; by
-bench/fit_hold_pile.py."""
+HOLD_PILE = (
+    1.686, -0.35, 0.001, -0.006, -0.289, -0.275, 0.682, 1.633,
+    -0.533, -0.578, 0.395, -0.783, 5.706, -0.287, 3.595, 0.201,
+)  # fmt: skip
+"""Numbers of the rule hold-pile, see `slots.pile`: searched (CMA-ES) on R1's lists of all loads from 40 % and horizons
+of 50 to 1000 steps, for a small excess over the best of greedy SJF, strict SJF and hold-back tuned for each, the six
+worst counted more; by bench/fit_hold_pile.py."""
 PILED = len(HOLD_PILE)
 
 MEMORY = np.dtype(
@@ -90,7 +96,8 @@ MEMORY = np.dtype(
         ("behind", "f8"),  # over the jobs in the backlog
         ("recent", "f8"),  # submissions, each fading by a twentieth a unit
         ("fade", "f8"),  # discount of what passes next in this step
-        ("slowdown", "f8"),  # of the ended run, means over its submitted jobs, in units; a waiting job counts as if it started now
+        # of the ended run, means over its submitted jobs, in units; a waiting job counts as if it started now
+        ("slowdown", "f8"),
         ("turnaround", "f8"),
         ("wait", "f8"),
         ("longest_wait", "f8"),
@@ -121,7 +128,8 @@ GAME = PointerType(
         "ends": (np.float64, 2),  # [agents, ring] sum of 1 / length over an agent's jobs that end when a row begins
         "running": (np.float64, 1),  # [agents] the same sum over its jobs that run
         "booked": (BOOKED, 1),
-        "behind": (np.int64, 1),  # [jobs] rows behind the slots, see `slots.behind`; none where the slots show the oldest only
+        # [jobs] rows behind the slots, see `slots.behind`; none where the slots show the oldest only
+        "behind": (np.int64, 1),
         "pile": (np.float64, 1),  # [PILED] of the rule hold-pile, of all games
     },
 )

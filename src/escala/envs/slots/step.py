@@ -1,4 +1,5 @@
-"""A step of many slotted worlds in compiled code: a choice of the agent whose turn it is, then on to the next turn that asks."""
+"""A step of many slotted worlds in compiled code: a choice of the agent whose turn it is, then on to the next turn that
+asks."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ def next_turn(w: World, g: Game, rewards: Any, i: int) -> int:
 
 @lean
 def go_on(w: World, g: Game, rewards: Any, i: int, passing: bool) -> int:
-    """On to the next turn with something to decide; passing: the present turn is over. FINISHED, CUT, ASKED or FAILED."""
+    """On to the next turn with something to decide; passing: the present turn is over. FINISHED, CUT, ASKED or
+    FAILED."""
     while True:
         if passing:
             reached = next_turn(w, g, rewards, i)
@@ -75,8 +77,8 @@ def go_on(w: World, g: Game, rewards: Any, i: int, passing: bool) -> int:
 
 @lean
 def show(w: World, g: Game, a: int, numbers: Any, picture: Any, mask: Any) -> None:
-    """Write the observation of agent `a`, and the mask: choices that have a place, and the no-op. Arrays that are not wanted have no
-    elements."""
+    """Write the observation of agent `a`, and the mask: choices that have a place, and the no-op. Arrays that are not
+    wanted have no elements."""
     st = g.settings
     if st.image == 1:
         image(w, g, a, picture)
@@ -118,15 +120,20 @@ def forget(g: Game) -> None:
 
 @lean
 def begin(worlds: Any, games: Any, rows: Any, turn: Any) -> bool:
-    """Bring games that stand at their start, with a memory of nothing, to the first thing to decide. turn: (numbers, picture, mask, rewards
-    [N, agents]); what passes before the first decision is paid there. False where one cannot go on."""
+    """Bring games that stand at their start, with a memory of nothing, to the first thing to decide. turn: (numbers,
+    picture, mask, rewards [N, agents]); what passes before the first decision is paid there. False where one cannot go
+    on."""
     numbers, picture, mask, rewards = turn
     fine = True
     for q in range(rows.shape[0]):
         i = rows[q]
         w, g = one(worlds, i), game(games, i)
         forget(g)
-        ready = advance(w, codes.NEVER_US) == codes.DECISION and lens.catch_up(w, g) and go_on(w, g, rewards, i, False) != FAILED
+        ready = (
+            advance(w, codes.NEVER_US) == codes.DECISION
+            and lens.catch_up(w, g)
+            and go_on(w, g, rewards, i, False) != FAILED
+        )
         fine = fine and ready
         show(w, g, g.memory.agent, numbers[i], picture[i], mask[i])
     return fine
@@ -134,7 +141,8 @@ def begin(worlds: Any, games: Any, rows: Any, turn: Any) -> bool:
 
 @lean
 def carry_out(w: World, g: Game, action: int) -> int:
-    """The choice of the agent whose turn it is: 1, a job was placed; 0, the choice counts as the no-op; FAILED, the kernel refused."""
+    """The choice of the agent whose turn it is: 1, a job was placed; 0, the choice counts as the no-op; FAILED, the
+    kernel refused."""
     st = g.settings
     chosen = action - st.first
     if chosen < 0 or chosen >= st.machines * st.slots:
@@ -159,8 +167,9 @@ def pay(g: Game, rewards: Any, i: int) -> None:
 
 @lean
 def step(worlds: Any, games: Any, actions: Any, turn: Any) -> bool:
-    """One action of the agent whose turn it is in each game, and on to the next turn; an action below 0 leaves a game as it stands. turn:
-    what is written, (numbers, picture, mask, rewards [N, agents], terminated, truncated). False where one cannot go on."""
+    """One action of the agent whose turn it is in each game, and on to the next turn; an action below 0 leaves a game
+    as it stands. turn: what is written, (numbers, picture, mask, rewards [N, agents], terminated, truncated). False
+    where one cannot go on."""
     numbers, picture, mask, rewards, terminated, truncated = turn
     fine = True
     for i in range(actions.shape[0]):

@@ -87,7 +87,8 @@ def distribute(machine: Machine, shape: Ints, j: int, count: int, room: Scratch)
         n = room.node[i]
         unit = machine.unit[n]
         cpus = min(room.given[i], max(room.tasks[i], 1) * per)
-        room.given[i] = machine.cpus[n] if exclusive else (cpus + unit - 1) // unit * unit  # whole cores, whatever was counted for it
+        # whole cores, whatever was counted for it
+        room.given[i] = machine.cpus[n] if exclusive else (cpus + unit - 1) // unit * unit
 
 
 @lean
@@ -112,7 +113,8 @@ def enough_memory(w: World, free: Free, j: int, count: int) -> bool:
 
 @lean
 def give(w: World, j: int, count: int) -> bool:
-    """Give job j the chosen nodes, with CPUs and tasks as `distribute` put them; False where their memory does not suffice after all."""
+    """Give job j the chosen nodes, with CPUs and tasks as `distribute` put them; False where their memory does not
+    suffice after all."""
     machine, free, jobs, allocated, room = w.machine, w.free, w.jobs, w.allocated, w.room
     shape, memory = jobs.shape, w.rules.by_memory > 0
     if not enough_memory(w, free, j, count):

@@ -1,7 +1,9 @@
-"""Arrays: at most so many tasks of one run at a time, and once a task finds no way to start, the others of a pass are not looked at.
+"""Arrays: at most so many tasks of one run at a time, and once a task finds no way to start, the others of a pass are
+not looked at.
 
-slurmctld keeps the tasks that wait as one record, from which it splits those that start. Tasks of which a backfill pass plans the start are
-at most bf_max_job_array_resv. Sources: https://slurm.schedmd.com/job_array.html, and slurmctld's job_scheduler.c and backfill.c.
+slurmctld keeps the tasks that wait as one record, from which it splits those that start. Tasks of which a backfill pass
+plans the start are at most bf_max_job_array_resv. Sources: https://slurm.schedmd.com/job_array.html, and slurmctld's
+job_scheduler.c and backfill.c.
 """
 
 from __future__ import annotations
@@ -12,14 +14,15 @@ from escala.kernel.slurm.tables import EVENTS, NONE, PASSES, World
 
 @lean
 def _place(w: World, record: int) -> int:
-    """Where it is noted of an array that a task has failed: in this partition, in this reservation or outside of all."""
+    """Where it is noted of an array that a task has failed: in this partition, in this reservation or outside of
+    all."""
     return (w.records.inside[record] + 1) * w.machine.part.shape[0] + w.records.part[record]
 
 
 @lean
 def is_skipped(w: World, record: int) -> bool:
-    """Is the record's job, a task of an array, not looked at in this pass? If it is, it counts as one that fails until it starts or is
-    planned."""
+    """Is the record's job, a task of an array, not looked at in this pass? If it is, it counts as one that fails until
+    it starts or is planned."""
     a, now, place = w.jobs.array[w.records.job[record]], w.s[EVENTS] + w.s[PASSES], _place(w, record)
     if w.arrays.failed[a, place] == now:
         return True

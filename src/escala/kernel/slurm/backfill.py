@@ -1,4 +1,5 @@
-"""The backfill pass: every job that is tested, in order of priority, starts now or gets a reservation that later ones respect."""
+"""The backfill pass: every job that is tested, in order of priority, starts now or gets a reservation that later ones
+respect."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ def _begin(rules: Rules, room: Scratch) -> None:
 
 @lean
 def _over_limits(rules: Rules, room: Scratch, user: int, part: int, counts: bool) -> bool:
-    """Has enough been tested for this user or partition? If not, it counts, but not what a magnetic reservation draws."""
+    """Has enough been tested for this user or partition? If not, it counts, but not what a magnetic reservation
+    draws."""
     if rules.bf_max_job_user_part > 0 and room.both[user, part] >= rules.bf_max_job_user_part:
         return True
     if rules.bf_max_job_part > 0 and room.parts[part, 1] >= rules.bf_max_job_part:
@@ -80,8 +82,9 @@ def _now_only(rules: Rules, jobs: Jobs, records: Records, room: Scratch, record:
 
 @lean
 def _most_tests(rules: Rules, quiet_us: int) -> int:
-    """How many jobs a pass tests at most. Where a test takes time, it sleeps each bf_yield_interval for bf_yield_sleep, goes on no longer
-    than bf_max_time, and without bf_continue ends with the first sleep in which something has happened. quiet_us: so long nothing does."""
+    """How many jobs a pass tests at most. Where a test takes time, it sleeps each bf_yield_interval for bf_yield_sleep,
+    goes on no longer than bf_max_time, and without bf_continue ends with the first sleep in which something has
+    happened. quiet_us: so long nothing does."""
     if rules.bf_test_us == 0:
         return rules.bf_max_job_test
     at_once = -(-rules.bf_yield_us // rules.bf_test_us)
@@ -147,7 +150,8 @@ def backfill_pass(w: World, next_us: int) -> int:
 
 @lean
 def _usable(w: World, record: int, start_s: int, end_s: int) -> int:
-    """Nodes of the record that are not reserved in [start, end] into room.wanted; the first later moment that may be better, or 0."""
+    """Nodes of the record that are not reserved in [start, end] into room.wanted; the first later moment that may be
+    better, or 0."""
     nodes, room, rules = w.machine.mask[w.records.mask[record]], w.room, w.rules
     crossed = False
     if w.closed.kind.size > 0:
@@ -165,9 +169,9 @@ def _usable(w: World, record: int, start_s: int, end_s: int) -> int:
 
 @lean
 def _take_closed(w: World, record: int, start_s: int, end_s: int) -> bool:
-    """Take closed nodes out of room.there, and those outside of its own reservation. Is one of others in the way, even if only on nodes
-    of its partition that it does not need? A plan does not hold what is reserved: it is asked for the time of the first start alone.
-    (job_test_resv in reservation.c)"""
+    """Take closed nodes out of room.there, and those outside of its own reservation. Is one of others in the way, even
+    if only on nodes of its partition that it does not need? A plan does not hold what is reserved: it is asked for the
+    time of the first start alone. (job_test_resv in reservation.c)"""
     closed, room, own = w.closed, w.room, w.records.inside[record]
     part = w.machine.part[w.records.part[record]]
     for word in range(room.there.size):
@@ -250,8 +254,8 @@ def _test(w: World, record: int, only_now: bool, now_s: int, size: int) -> tuple
 
 @lean
 def _reserve(w: World, record: int, size: int, begin_s: int, limit: int) -> tuple[int, int]:
-    """The nodes of room.used are the record's in the plan, but those that a magnetic reservation gives need none; (NEXT, or STOP where
-    there is no place for it, records of the plan)."""
+    """The nodes of room.used are the record's in the plan, but those that a magnetic reservation gives need none;
+    (NEXT, or STOP where there is no place for it, records of the plan)."""
     rules, room = w.rules, w.room
     drawn = w.records.drawn[record] == 1
     if size >= rules.bf_node_space_size and not drawn:

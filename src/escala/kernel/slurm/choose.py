@@ -1,11 +1,12 @@
 """Which nodes a job gets: select/cons_tres.
 
-Neighbouring nodes with something to offer make runs. While the job needs more, the run that suffices with the fewest CPUs is taken, the
-first on a tie; else the one with the most CPUs. Light nodes come first. A job that one node can finish gets the node with the fewest CPUs
-that suffice. Where this fails, nodes with little to offer are left out, step by step, and it is tried again.
+Neighbouring nodes with something to offer make runs. While the job needs more, the run that suffices with the fewest
+CPUs is taken, the first on a tie; else the one with the most CPUs. Light nodes come first. A job that one node can
+finish gets the node with the fewest CPUs that suffice. Where this fails, nodes with little to offer are left out, step
+by step, and it is tried again.
 
-Nodes are taken one by one for CR_LLN (the one of whose CPUs most are free, whatever the job asks for), bf_busy_nodes and
-pack_serial_at_end. Then nobody asks whether the last node suffices.
+Nodes are taken one by one for CR_LLN (the one of whose CPUs most are free, whatever the job asks for), bf_busy_nodes
+and pack_serial_at_end. Then nobody asks whether the last node suffices.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ CPUS, NODES, START, END, WEIGHT = range(5)
 
 @lean
 def choose(machine: Machine, free: Free, shape: Ints, j: int, mask: Ints, how: int, room: Scratch) -> int:
-    """Choose nodes of `mask` for job j. how: 0 best runs, 1 least loaded first, 2 busy first, 3 from the end; memory counts if 4 is added,
-    and with 8 nodes of room.inner stand before others. The number of nodes, their numbers in room.node and the CPUs that each may use in
-    room.given; 0 for none."""
+    """Choose nodes of `mask` for job j. how: 0 best runs, 1 least loaded first, 2 busy first, 3 from the end; memory
+    counts if 4 is added, and with 8 nodes of room.inner stand before others. The number of nodes, their numbers in
+    room.node and the CPUs that each may use in room.given; 0 for none."""
     count, total = offers(machine, free, shape, j, mask, how, room)
     return pick(machine, shape, j, count, total, how, room)
 
@@ -85,7 +86,9 @@ def _enough(shape: Ints, j: int, most: int, count: int, room: Scratch) -> bool:
 
 
 @lean
-def _without_small(machine: Machine, shape: Ints, j: int, least: int, most: int, how: int, count: int, room: Scratch) -> int:
+def _without_small(
+    machine: Machine, shape: Ints, j: int, least: int, most: int, how: int, count: int, room: Scratch
+) -> int:
     """Tries again without the nodes of at most 1, 2, 3, ... CPUs and GPUs, while enough nodes are left."""
     largest = 0
     for n in range(room.cpus.size):
@@ -111,7 +114,8 @@ def _without_small(machine: Machine, shape: Ints, j: int, least: int, most: int,
 
 @lean
 def _cpus_to_use(machine: Machine, shape: Ints, j: int, n: int, left: int, nodes_left: int, room: Scratch) -> int:
-    """CPUs that the job takes of node n: what is left of its request, less one unit for each further node that it needs."""
+    """CPUs that the job takes of node n: what is left of its request, less one unit for each further node that it
+    needs."""
     cpus = room.cpus[n]
     if shape[j, EXCLUSIVE] == 1:
         return cpus
@@ -192,10 +196,12 @@ def _last_single(room: Scratch) -> int:
 
 @lean
 def _busy_first(machine: Machine, shape: Ints, j: int, state: tuple[int, int, int, int], room: Scratch) -> int:
-    """Nodes of one weight after the other, those in use now before the idle ones, in their order; how many, 0 where they do not suffice.
+    """Nodes of one weight after the other, those in use now before the idle ones, in their order; how many, 0 where
+    they do not suffice.
 
-    As _eval_nodes_busy of 22.05 to 24.11 does it: that enough has been found, or as many as are allowed, ends only the run over nodes in
-    use (or the one over idle nodes), so that at least one idle node is taken too where there is one."""
+    As _eval_nodes_busy of 22.05 to 24.11 does it: that enough has been found, or as many as are allowed, ends only the
+    run over nodes in use (or the one over idle nodes), so that at least one idle node is taken too where there is
+    one."""
     cores, nodes, least, most = state
     all_cores = cores
     done, well = most == 0, False
@@ -221,11 +227,14 @@ def _busy_first(machine: Machine, shape: Ints, j: int, state: tuple[int, int, in
 
 
 @lean
-def _least_loaded(machine: Machine, shape: Ints, j: int, before: int, state: tuple[int, int, int, int], room: Scratch) -> int:
-    """Of the lightest nodes the one with the largest part of its CPUs free, as _eval_nodes_lln of 24.11 finds it; -1 for none.
+def _least_loaded(
+    machine: Machine, shape: Ints, j: int, before: int, state: tuple[int, int, int, int], room: Scratch
+) -> int:
+    """Of the lightest nodes the one with the largest part of its CPUs free, as _eval_nodes_lln of 24.11 finds it; -1
+    for none.
 
-    before: the node that was taken last. Once one with as many free CPUs is the best so far, no other is looked at. What is looked at
-    offers no more from then on than the job may still take there."""
+    before: the node that was taken last. Once one with as many free CPUs is the best so far, no other is looked at.
+    What is looked at offers no more from then on than the job may still take there."""
     lightest = -1
     for n in range(room.cpus.size):
         if room.taken[n] == 0 and room.cpus[n] > 0 and (lightest < 0 or room.key[n] < room.key[lightest]):
@@ -286,10 +295,17 @@ def _take(machine: Machine, shape: Ints, j: int, least: int, most: int, how: int
 
 @lean
 def _from_run(
-    machine: Machine, shape: Ints, j: int, first: int, last: int, state: tuple[int, int, int, int], whole: bool, room: Scratch
+    machine: Machine,
+    shape: Ints,
+    j: int,
+    first: int,
+    last: int,
+    state: tuple[int, int, int, int],
+    whole: bool,
+    room: Scratch,
 ) -> tuple[int, int, int, int]:
-    """Take nodes of a run from its first on until the job has enough; (CPUs, nodes, least nodes, most nodes) still to be found. whole: the
-    last node must suffice."""
+    """Take nodes of a run from its first on until the job has enough; (CPUs, nodes, least nodes, most nodes) still to
+    be found. whole: the last node must suffice."""
     cores, nodes, least, most = state
     all_cores = cores
     for n in range(first, last + 1):

@@ -1,8 +1,9 @@
-"""Nodes that are closed for a while: what runs on failing ones ends or is queued again, and no job may run into a reservation.
+"""Nodes that are closed for a while: what runs on failing ones ends or is queued again, and no job may run into a
+reservation.
 
-slurmctld does not foresee an outage or a drain: while it lasts its nodes are in no set of available ones. Reservations it knows beforehand
-(https://slurm.schedmd.com/reservations.html): a job whose limit reaches into one may not have its nodes. "Jobs using that reservation can
-use only those resources", from its begin to its end.
+slurmctld does not foresee an outage or a drain: while it lasts its nodes are in no set of available ones. Reservations
+it knows beforehand (https://slurm.schedmd.com/reservations.html): a job whose limit reaches into one may not have its
+nodes. "Jobs using that reservation can use only those resources", from its begin to its end.
 """
 
 from __future__ import annotations
@@ -78,15 +79,16 @@ def break_off(w: World, j: int) -> None:
 
 @lean
 def reservation_at(w: World, own: int, at_s: int) -> int:
-    """The reservation of this name that its jobs may use at a moment, NONE: one that lasts, or a flexible one that is there."""
+    """The reservation of this name that its jobs may use at a moment, NONE: one that lasts, or a flexible one that is
+    there."""
     found = next_reservation(w, own, at_s)
     return found if found != NONE and (w.closed.begin_s[found] <= at_s or w.closed.flex[found] == 1) else NONE
 
 
 @lean
 def next_reservation(w: World, own: int, at_s: int) -> int:
-    """The first reservation of this name that is not over at a moment, NONE. A flexible one is there until slurmctld takes it away, at
-    the beat behind its end (job_resv_check in reservation.c)."""
+    """The first reservation of this name that is not over at a moment, NONE. A flexible one is there until slurmctld
+    takes it away, at the beat behind its end (job_resv_check in reservation.c)."""
     closed, found = w.closed, NONE
     for c in range(closed.kind.size):
         there = w.s[NOW] < closed.gone_us[c] if closed.flex[c] == 1 else at_s <= closed.end_s[c]
@@ -97,8 +99,8 @@ def next_reservation(w: World, own: int, at_s: int) -> int:
 
 @lean
 def put_inner(w: World, record: int, now_s: int) -> bool:
-    """Is the record of a flexible reservation? Then its nodes, in room.inner, stand before all others (_set_sched_weight in
-    node_scheduler.c)."""
+    """Is the record of a flexible reservation? Then its nodes, in room.inner, stand before all others
+    (_set_sched_weight in node_scheduler.c)."""
     if w.closed.kind.size == 0 or w.records.inside[record] == NONE:
         return False
     c = reservation_at(w, w.records.inside[record], now_s)
@@ -140,8 +142,8 @@ def is_in_the_way(closed: Closed, nodes: Words, first_s: int, end_s: int, own: i
 
 @lean
 def behind_reservation(closed: Closed, rules: Rules, at_s: int) -> int:
-    """The second behind the first end of a reservation at or behind a moment, in whole steps; 0 where there is none. (find_resv_end in
-    reservation.c)"""
+    """The second behind the first end of a reservation at or behind a moment, in whole steps; 0 where there is none.
+    (find_resv_end in reservation.c)"""
     first, step = 0, rules.bf_resolution
     for c in range(closed.kind.size):
         if closed.kind[c] == RESERVED and closed.end_s[c] >= at_s and (first == 0 or closed.end_s[c] < first):

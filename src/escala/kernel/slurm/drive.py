@@ -1,4 +1,5 @@
-"""The clock of slurmctld: submissions, ends, steps of priorities, event passes and backfill passes, until all jobs have ended."""
+"""The clock of slurmctld: submissions, ends, steps of priorities, event passes and backfill passes, until all jobs have
+ended."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def tick_due(s: Ints, rules: Rules, now_s: int) -> int:
 
 @lean
 def next_tick(s: Ints, rules: Rules, busy_us: int) -> None:
-    """The next tick; where nothing can come of one before `busy_us`, the last tick before. Full passes go on beating."""
+    """The next tick; where nothing can come of one before `busy_us`, the last tick before. Full passes go on
+    beating."""
     s[TICK] += rules.tick_us
     if s[TICK] < busy_us:
         s[TICK] += (busy_us - s[TICK]) // rules.tick_us * rules.tick_us
@@ -125,9 +127,19 @@ def _take_in(w: World, now: int) -> None:
     queue_freed(w)
 
 
+@lean
+def _note_event_pass(s: Ints, full: bool, now_s: int) -> None:
+    s[ASKED] = 0
+    s[LAST_EVENT] = now_s
+    if full:
+        s[LAST_FULL] = now_s
+    s[EVENTS] += 1
+
+
 @compiled
 def drive(w: World, until_us: int) -> int:
-    """Run on to `until_us`, or until every job that can start has ended: DONE or PAUSED; ENDLESS: a job loses its nodes over and over."""
+    """Run on to `until_us`, or until every job that can start has ended: DONE or PAUSED; ENDLESS: a job loses its nodes
+    over and over."""
     jobs, records, lists, s, rules = w.jobs, w.records, w.lists, w.s, w.rules
     while True:
         coming = _coming(jobs, lists, s)
@@ -163,17 +175,14 @@ def drive(w: World, until_us: int) -> int:
         elif tick == now:
             due = tick_due(s, rules, now_s) if s[N_QUEUE] > 0 or s[ASKED] > 0 else 0
             if due > 0:
-                s[ASKED] = 0
-                s[LAST_EVENT] = now_s
-                if due == 2:
-                    s[LAST_FULL] = now_s
-                s[EVENTS] += 1
+                _note_event_pass(s, due == 2, now_s)
                 if rules.preempt == BY_QOS:
                     sort_by_preemption(w)
                 event_pass(w, due == 2)
                 queue_freed(w)
             idle = s[N_QUEUE] == 0 and s[ASKED] == 0
-            next_tick(s, rules, min(_coming(jobs, lists, s), turns) if idle else now)  # a job that has just begun may end first
+            # a job that has just begun may end first
+            next_tick(s, rules, min(_coming(jobs, lists, s), turns) if idle else now)
         else:
             passed = pass_due(lists, s, rules, now_s)
             if passed:

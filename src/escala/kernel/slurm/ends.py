@@ -21,7 +21,8 @@ def late_end(rules: Rules, end_s: int, now_s: int) -> int:
 
 @lean
 def leaves(w: World, r: int, j: int, mask: Ints, how: int, least: int) -> tuple[bool, int, int]:
-    """Running job r leaves its nodes of `mask` in w.future; (was it on one, more nodes with an offer for job j, more CPUs offered)."""
+    """Running job r leaves its nodes of `mask` in w.future; (was it on one, more nodes with an offer for job j, more
+    CPUs offered)."""
     machine, future, allocated, room = w.machine, w.future, w.allocated, w.room
     touched = False
     nodes, cpus = 0, 0
@@ -64,11 +65,12 @@ def _following(w: World, at: int, preempts: bool) -> int:
 
 @lean
 def first_start(w: World, record: int, mask: Ints, how: int, only_now: bool, now_s: int) -> tuple[int, int, bool]:
-    """(start, nodes, preempts): the second at which the record's job could start on nodes of `mask`, how many it gets (in room.node), and
-    are they to be taken from others now; (NONE, 0, False): never, or not now where only that is asked.
+    """(start, nodes, preempts): the second at which the record's job could start on nodes of `mask`, how many it gets
+    (in room.node), and whether others lose them now; (NONE, 0, False): never, or not now where only that is asked.
 
-    Those that it may preempt leave first. The others leave in groups: the first holds all that end up to 30 s after the next multiple of
-    30 s of unix time; the windows then double (or grow by bf_window_linear). A group counts as gone at its last end.
+    Those that it may preempt leave first. The others leave in groups: the first holds all that end up to 30 s after the
+    next multiple of 30 s of unix time; the windows then double (or grow by bf_window_linear). A group counts as gone at
+    its last end.
     """
     jobs, lists, rules, room = w.jobs, w.lists, w.rules, w.room
     j = w.records.job[record]
@@ -89,8 +91,7 @@ def first_start(w: World, record: int, mask: Ints, how: int, only_now: bool, now
             return now_s, found, preempts
         if only_now:
             return NONE, 0, False
-    window, anchor = WINDOW_S, 0
-    at, running = 0, w.s[N_RUNNING]
+    window, anchor, at, running = WINDOW_S, 0, 0, w.s[N_RUNNING]
     later = _how_later(w, how)
     while at < running:
         last, following, removed = NONE, NONE, 0

@@ -56,7 +56,8 @@ def way_of(machine: Machine, rules: Rules, jobs: Jobs, j: int, part: int) -> int
 
 @lean
 def is_awaited(w: World, record: int) -> bool:
-    """Is the record's reservation, which its job asks for, not there yet, or over? Then it is in no queue (job_independent, job_mgr.c)."""
+    """Is the record's reservation, which its job asks for, not there yet, or over? Then it is in no queue
+    (job_independent, job_mgr.c)."""
     own = w.records.inside[record]
     return own != NONE and w.records.drawn[record] == 0 and reservation_at(w, own, unix_s(w.rules, w.s[NOW])) == NONE
 
@@ -77,17 +78,26 @@ def waits_for_nodes(w: World, j: int) -> bool:
 
 
 @lean
-def event_pass(w: World, full: bool) -> bool:
-    """Start what can start; True if it has come to the end of the queue. full: without the limit of default_queue_depth."""
-    machine, free, jobs, records, lists, s, rules, room = w.machine, w.free, w.jobs, w.records, w.lists, w.s, w.rules, w.room
-    s[BY_PASS] = 0
+def _open(machine: Machine, room: Scratch) -> int:
+    """Open all partitions; how many there are."""
     parts = machine.part.shape[0]
-    open_parts = parts
     for p in range(parts):
         room.parts[p, 0] = 0  # 1: closed
         room.parts[p, 1] = 0  # jobs looked at
     for word in range(room.used.size):
         room.used[word] = 0  # nodes of closed partitions
+    return parts
+
+
+@lean
+def event_pass(w: World, full: bool) -> bool:
+    """Start what can start; True if it has come to the end of the queue. full: without the limit of
+    default_queue_depth."""
+    machine, free, jobs, records = w.machine, w.free, w.jobs, w.records
+    lists, s, rules, room = w.lists, w.s, w.rules, w.room
+    s[BY_PASS] = 0
+    limited = rules.limited > 0 and rules.limit_stop == 0
+    open_parts = _open(machine, room)
     i, depth, started = 0, 0, 0
     while i < s[N_QUEUE] and open_parts > 0:
         record = lists.queue[i]
@@ -107,7 +117,7 @@ def event_pass(w: World, full: bool) -> bool:
             return False
         if _is_closed(w, record) or jobs.state[j] != WAITING or waits_for_nodes(w, j):
             continue
-        if rules.limited > 0 and rules.limit_stop == 0 and not may_run(w.limits, record):
+        if limited and not may_run(w.limits, record):
             continue
         for word in range(room.wanted.size):
             room.wanted[word] = machine.mask[records.mask[record], word] & ~room.used[word]
@@ -128,7 +138,7 @@ def event_pass(w: World, full: bool) -> bool:
                 continue
         else:
             found = _taking(w, record, how)
-        if rules.limited > 0 and rules.limit_stop == 0 and (found == AT_LIMIT or (found == NO_ROOM and _asks_too_much(w, record, how))):
+        if limited and (found == AT_LIMIT or (found == NO_ROOM and _asks_too_much(w, record, how))):
             continue
         if _passes_by(rules, jobs, records, s, record) or (found == NO_ROOM and _lacks_nodes(w, record, how)):
             continue
@@ -148,8 +158,9 @@ def _taking(w: World, record: int, how: int) -> int:
 
 @lean
 def _asks_too_much(w: World, record: int, how: int) -> bool:
-    """Is a job that finds no nodes over a limit by what it asks for? How many nodes it would get slurmctld sees by those of room.wanted, as
-    if all were idle, where enough of them may serve (an exclusive job: are idle), or else by all of its partition."""
+    """Is a job that finds no nodes over a limit by what it asks for? How many nodes it would get slurmctld sees by
+    those of room.wanted, as if all were idle, where enough of them may serve (an exclusive job: are idle), or else by
+    all of its partition."""
     machine, shape, room, j = w.machine, w.jobs.shape, w.room, w.records.job[record]
     count, found = shape[j, MIN_NODES], 0
     if shape[j, MAX_NODES] > count or shape[j, EXCLUSIVE] == 1:
@@ -169,9 +180,10 @@ def _asks_too_much(w: World, record: int, how: int) -> bool:
 
 @lean
 def _lacks_nodes(w: World, record: int, how: int) -> bool:
-    """Could the record's job not run on the nodes of room.wanted if they were idle? Then slurmctld calls them not available (or reserved),
-    not busy, unless an exclusive job has some of them, and closes nothing. But a partition with fewer nodes left than the job asks for is
-    closed. (job_scheduler.c; ESLURM_NODE_NOT_AVAIL in node_scheduler.c)"""
+    """Could the record's job not run on the nodes of room.wanted if they were idle? Then slurmctld calls them not
+    available (or reserved), not busy, unless an exclusive job has some of them, and closes nothing. But a partition
+    with fewer nodes left than the job asks for is closed. (job_scheduler.c; ESLURM_NODE_NOT_AVAIL in
+    node_scheduler.c)"""
     machine, room, shape, j = w.machine, w.room, w.jobs.shape, w.records.job[record]
     mask, some = machine.mask[w.records.mask[record]], w.closed.kind.size > 0
     if _few_left(w, record) or covers(mask, room.wanted):
@@ -201,8 +213,8 @@ def _few_left(w: World, record: int) -> bool:
 
 @lean
 def _is_too_large(w: World, record: int) -> bool:
-    """Has the partition fewer nodes of the record's reservation than its job asks for? An event pass leaves it to backfill, also where it
-    may have others (_job_runnable_test3 in job_scheduler.c)."""
+    """Has the partition fewer nodes of the record's reservation than its job asks for? An event pass leaves it to
+    backfill, also where it may have others (_job_runnable_test3 in job_scheduler.c)."""
     own = w.records.inside[record]
     c = next_reservation(w, own, unix_s(w.rules, w.s[NOW])) if own != NONE else NONE
     if c == NONE:
@@ -242,9 +254,9 @@ def _is_closed(w: World, record: int) -> bool:
 
 @lean
 def _held_by_reservation(w: World, record: int) -> bool:
-    """Take closed nodes out of room.wanted. Are too few left only because of reservations, or is it not the time of its own? Then others
-    may pass the job; but one that is drawn by a reservation to come keeps them off its nodes (ESLURM_RESERVATION_NOT_USABLE in
-    job_scheduler.c)."""
+    """Take closed nodes out of room.wanted. Are too few left only because of reservations, or is it not the time of its
+    own? Then others may pass the job; but one that is drawn by a reservation to come keeps them off its nodes
+    (ESLURM_RESERVATION_NOT_USABLE in job_scheduler.c)."""
     j, own = w.records.job[record], w.records.inside[record]
     now_s, least = unix_s(w.rules, w.s[NOW]), w.jobs.shape[j, MIN_NODES]
     c = reservation_at(w, own, now_s) if own != NONE else NONE
@@ -259,7 +271,11 @@ def _held_by_reservation(w: World, record: int) -> bool:
         if c != NONE and w.closed.flex[c] == 0:
             w.room.wanted[word] &= w.closed.nodes[c, word]
     enough, wanted = count_bits(w.room.wanted) >= least, w.room.wanted
-    return take_reserved(w.closed, wanted, now_s, now_s + w.jobs.shape[j, LIMIT_S], own) and enough and count_bits(wanted) < least
+    return (
+        take_reserved(w.closed, wanted, now_s, now_s + w.jobs.shape[j, LIMIT_S], own)
+        and enough
+        and count_bits(wanted) < least
+    )
 
 
 @lean

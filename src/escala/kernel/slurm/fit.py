@@ -56,7 +56,8 @@ def wants_gpus(shape: Ints, j: int) -> bool:
 
 @lean
 def of_tasks(shape: Ints, j: int, cpus: int, gpus: int) -> int:
-    """Of a node's CPUs those of the tasks that a job with GPUs could have there: as 24.11 counts, no more than it may have on one node."""
+    """Of a node's CPUs those of the tasks that a job with GPUs could have there: as 24.11 counts, no more than it may
+    have on one node."""
     per = max(shape[j, CORES_PER_TASK], 1)
     least, most = 1, cpus // per
     if shape[j, TASKS_PER_NODE] > 0:
@@ -99,7 +100,8 @@ def on_node(machine: Machine, free: Free, shape: Ints, j: int, n: int, memory: b
     if shape[j, CORES_PER_TASK] > 1 and not gpus:
         cpus -= cpus % shape[j, CORES_PER_TASK]  # whole tasks only, as 24.11 counts: 22.05 may give a job too few CPUs
     most = shape[j, TASKS_PER_NODE] * shape[j, CORES_PER_TASK]
-    if most > 0 and shape[j, EXCLUSIVE] == 0 and not gpus:  # no more than its tasks use, as 24.11 counts: to 22.05 a node offers all it has
+    # no more than its tasks use, as 24.11 counts: to 22.05 a node offers all it has
+    if most > 0 and shape[j, EXCLUSIVE] == 0 and not gpus:
         cpus = min(cpus, (most + machine.unit[n] - 1) // machine.unit[n] * machine.unit[n])
     if memory:
         cpus = by_memory(machine, free, shape, j, n, cpus)
@@ -114,8 +116,8 @@ def on_node(machine: Machine, free: Free, shape: Ints, j: int, n: int, memory: b
 
 @inlined
 def offer(machine: Machine, free: Free, shape: Ints, j: int, n: int, how: int, least: int, room: Scratch) -> int:
-    """The same, and its weight and GPUs noted: nodes with more GPUs are lighter for a job that asks for some, but of those beyond its
-    GPUs of each node nothing is counted, unless it takes all. how: as in `choose`."""
+    """The same, and its weight and GPUs noted: nodes with more GPUs are lighter for a job that asks for some, but of
+    those beyond its GPUs of each node nothing is counted, unless it takes all. how: as in `choose`."""
     cpus = on_node(machine, free, shape, j, n, how & 4 > 0, least)
     if cpus > 0:
         room.key[n] = machine.weight[n] << 8
@@ -134,8 +136,8 @@ def offer(machine: Machine, free: Free, shape: Ints, j: int, n: int, how: int, l
 
 @lean
 def offers(machine: Machine, free: Free, shape: Ints, j: int, mask: Ints, how: int, room: Scratch) -> tuple[int, int]:
-    """Fill room.base with what each node of `mask` offers job j; how many nodes offer something, and their CPUs together. how: as in
-    `choose`."""
+    """Fill room.base with what each node of `mask` offers job j; how many nodes offer something, and their CPUs
+    together. how: as in `choose`."""
     nodes = machine.cpus.size
     least = least_cpus(shape, j)
     count = 0

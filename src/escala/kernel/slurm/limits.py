@@ -1,8 +1,9 @@
 """Limits of QOS and associations: how much those that a job counts to have in use, and whether they may have more.
 
-As slurmctld does it, counts of running jobs are looked at before nodes are chosen, and TRES (CPUs, MB, nodes, GPUs) when they are, also for
-a planned start, against what is in use now; where a job finds no nodes in an event pass, by what it asks for: over a limit, it holds up
-nobody. Submitted jobs are looked at when one comes. Nodes are those in use by any of the jobs, each counted once.
+As slurmctld does it, counts of running jobs are looked at before nodes are chosen, and TRES (CPUs, MB, nodes, GPUs)
+when they are, also for a planned start, against what is in use now; where a job finds no nodes in an event pass, by
+what it asks for: over a limit, it holds up nobody. Submitted jobs are looked at when one comes. Nodes are those in use
+by any of the jobs, each counted once.
 Sources: https://slurm.schedmd.com/resource_limits.html, and acct_policy.c of slurmctld.
 """
 
@@ -63,9 +64,9 @@ def may_come(w: World, j: int) -> bool:
 
 @lean
 def may_take(w: World, record: int, count: int, planned: bool) -> bool:
-    """Would what the record's job gets on the chosen nodes, as `distribute` has put it, stay within all limits? Of an exclusive job all
-    GPUs there count, but in a plan those that it asks for; memory is counted as given away, but in a plan as asked for; nodes that a group
-    uses already count no more, but in a plan they do."""
+    """Would what the record's job gets on the chosen nodes, as `distribute` has put it, stay within all limits? Of an
+    exclusive job all GPUs there count, but in a plan those that it asks for; memory is counted as given away, but in a
+    plan as asked for; nodes that a group uses already count no more, but in a plan they do."""
     limits, room, shape = w.limits, w.room, w.jobs.shape
     j = w.records.job[record]
     wanted = limits.wanted
@@ -93,8 +94,9 @@ def may_take(w: World, record: int, count: int, planned: bool) -> bool:
 
 @lean
 def may_ask(w: World, record: int, count: int, known: bool) -> bool:
-    """The same of a job that finds no nodes now, by what it asks for. count: nodes that it would get of idle ones; known: they stand
-    in room.node, as those of an exclusive job do where there are any. CPUs and GPUs are those of the last nodes that were found for it."""
+    """The same of a job that finds no nodes now, by what it asks for. count: nodes that it would get of idle ones;
+    known: they stand in room.node, as those of an exclusive job do where there are any. CPUs and GPUs are those of the
+    last nodes that were found for it."""
     limits, room, shape = w.limits, w.room, w.jobs.shape
     j = w.records.job[record]
     wanted = limits.wanted
@@ -124,7 +126,8 @@ def _count_whole(w: World, n: int) -> None:
 
 @lean
 def _memory_held(w: World, j: int, n: int, cpus: int) -> int:
-    """MB that count for job j on node n: those that are given away; select/linear counts what is asked for, even if it gives none away."""
+    """MB that count for job j on node n: those that are given away; select/linear counts what is asked for, even if it
+    gives none away."""
     if w.rules.by_memory > 0:
         return memory_of(w.machine, w.jobs.shape, j, n, cpus)
     asks = w.jobs.shape[j, MEMORY_CORE] > 0 or w.jobs.shape[j, MEMORY_NODE] > 0
@@ -133,7 +136,8 @@ def _memory_held(w: World, j: int, n: int, cpus: int) -> int:
 
 @lean
 def _memory_asked(w: World, record: int, count: int, cpus: int) -> int:
-    """MB that the record's job asks for; where it asks for none slurmctld takes those of the first node of its partition for each node."""
+    """MB that the record's job asks for; where it asks for none slurmctld takes those of the first node of its
+    partition for each node."""
     shape, j, part = w.jobs.shape, w.records.job[record], w.records.part[record]
     if shape[j, MEMORY_CORE] > 0:
         return shape[j, MEMORY_CORE] * cpus
@@ -147,7 +151,8 @@ def _memory_asked(w: World, record: int, count: int, cpus: int) -> int:
 
 @lean
 def _within(w: World, record: int, count: int, unique: bool) -> bool:
-    """Is what is wanted within the limits of the record's class? unique: nodes on which others of a row are count no more."""
+    """Is what is wanted within the limits of the record's class? unique: nodes on which others of a row are count no
+    more."""
     limits = w.limits
     c, wanted = limits.of_record[record], limits.wanted
     for column in range(USED_NODES, wanted.size):

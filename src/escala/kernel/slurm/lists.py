@@ -61,7 +61,8 @@ def sort_queue(records: Records, lists: Lists, s: Ints) -> None:
 
 @lean
 def _running_place(jobs: Jobs, lists: Lists, s: Ints, j: int) -> int:
-    """How many running jobs stand before job j: slurmctld takes them out of its list of jobs and sorts them, stably, by planned end."""
+    """How many running jobs stand before job j: slurmctld takes them out of its list of jobs and sorts them, stably, by
+    planned end."""
     low, high = 0, s[N_RUNNING]
     while low < high:
         middle = (low + high) // 2
@@ -85,7 +86,8 @@ def add_running(jobs: Jobs, lists: Lists, s: Ints, j: int) -> None:
 
 @lean
 def put_later(lists: Lists, s: Ints, us: int, j: int) -> None:
-    """Job j may be looked at again from a moment on; below 0: follower -1 - j. Behind those that wait for the same one."""
+    """Job j may be looked at again from a moment on; below 0: follower -1 - j. Behind those that wait for the same
+    one."""
     size = lists.later_job.size
     at = (s[FIRST_LATER] + s[N_LATER]) % size
     for _ in range(s[N_LATER]):
@@ -126,7 +128,8 @@ def push_end(lists: Lists, size: int, us: int, j: int) -> None:
 
 @lean
 def move_end(lists: Lists, size: int, us: int, j: int) -> None:
-    """The end of job j, which is in the heap, at another moment: what lies behind it in the table is put in anew, as it may stand wrong."""
+    """The end of job j, which is in the heap, at another moment: what lies behind it in the table is put in anew, as it
+    may stand wrong."""
     at = 0
     while lists.heap_job[at] != j:
         at += 1
@@ -169,7 +172,9 @@ def drop_end(lists: Lists, size: int, j: int) -> None:
 
 @lean
 def _earlier(lists: Lists, a: int, b: int) -> bool:
-    return lists.heap_us[a] < lists.heap_us[b] or (lists.heap_us[a] == lists.heap_us[b] and lists.heap_job[a] < lists.heap_job[b])
+    return lists.heap_us[a] < lists.heap_us[b] or (
+        lists.heap_us[a] == lists.heap_us[b] and lists.heap_job[a] < lists.heap_job[b]
+    )
 
 
 @lean

@@ -1,7 +1,7 @@
 """Singletons: none starts while a job of the same user and name runs, or waits that came before.
 
-slurmctld looks whether this is so before each pass; once it is, it does not look again. Sources: https://slurm.schedmd.com/sbatch.html
-(--dependency=singleton), and slurmctld's job_scheduler.c.
+slurmctld looks whether this is so before each pass; once it is, it does not look again. Sources:
+https://slurm.schedmd.com/sbatch.html (--dependency=singleton), and slurmctld's job_scheduler.c.
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ def covers(a: Ints, b: Ints) -> bool:
 
 @lean
 def free_through(room: Scratch, nodes: Ints, start_s: int, end_s: int) -> int:
-    """Take out of room.wanted (at first `nodes`) what is reserved in [start, end]; the first later moment with other nodes, or 0."""
+    """Take out of room.wanted (at first `nodes`) what is reserved in [start, end]; the first later moment with other
+    nodes, or 0."""
     later = 0
     at = 0
     while True:

@@ -1,9 +1,10 @@
-"""Preemption: a job that finds no room takes nodes from running jobs that it may preempt, and starts there in a later pass.
+"""Preemption: a job that finds no room takes nodes from running jobs that it may preempt, and starts there in a later
+pass.
 
-Which of them go: they are taken out one after the other, those of the lowest QOS or tier and the smallest first, until there is room; the
-order is then mended and it is tried again (PreemptParameters reorder_count, strict_order). Those that are on the chosen nodes get notice,
-and lose their nodes at once or after their grace. Sources: https://slurm.schedmd.com/preempt.html, and slurmctld's preempt.c,
-node_scheduler.c and cons_tres/job_test.c.
+Which of them go: they are taken out one after the other, those of the lowest QOS or tier and the smallest first, until
+there is room; the order is then mended and it is tried again (PreemptParameters reorder_count, strict_order). Those
+that are on the chosen nodes get notice, and lose their nodes at once or after their grace. Sources:
+https://slurm.schedmd.com/preempt.html, and slurmctld's preempt.c, node_scheduler.c and cons_tres/job_test.c.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def _is_killed(w: World, r: int) -> bool:
 
 @lean
 def _stands_before(w: World, a: int, b: int) -> bool:
-    """Does record a stand before record b: it may take nodes from such a job, or it does so by `before` and not the other way round?"""
+    """Does record a stand before record b: it may take nodes from such a job, or it does so by `before` and not the
+    other way round?"""
     p, records = w.preempting, w.records
     mine, other = records.priority[a], records.priority[b]
     there, back = p.may[p.of_record[a], p.of_record[b]], p.may[p.of_record[b], p.of_record[a]]
@@ -102,9 +104,11 @@ def _merge(w: World, low: int, middle: int, high: int) -> None:
 
 @compiled
 def sort_by_preemption(w: World) -> None:
-    """The queue anew, as slurmctld does in each pass: who may preempt another stands before it, whatever their tiers and priorities.
+    """The queue anew, as slurmctld does in each pass: who may preempt another stands before it, whatever their tiers
+    and priorities.
 
-    With these that may be a circle; so it is sorted from the jobs' order on by halves, the first the smaller, as the C library does it.
+    With these that may be a circle; so it is sorted from the jobs' order on by halves, the first the smaller, as the C
+    library does it.
     """
     n, queue = w.s[N_QUEUE], w.lists.queue
     rows = np.sort(queue[:n])
@@ -166,8 +170,8 @@ def leave_future(w: World, record: int) -> int:
 
 @lean
 def preempt_for(w: World, record: int, how: int) -> int:
-    """Take nodes of room.wanted for the record's job: PREEMPTED, also where it has done so a moment ago; NO_WAY where there would be no
-    room even then; or OVER_LIMIT."""
+    """Take nodes of room.wanted for the record's job: PREEMPTED, also where it has done so a moment ago; NO_WAY where
+    there would be no room even then; or OVER_LIMIT."""
     p, room, jobs, rules = w.preempting, w.room, w.jobs, w.rules
     j = w.records.job[record]
     many = find_candidates(w, record) if may_preempt(p, record) else 0

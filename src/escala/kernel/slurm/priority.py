@@ -1,4 +1,5 @@
-"""Priorities: basic ones by the order of submission, or multifactor ones that grow with age in steps, and fall with use.
+"""Priorities: basic ones by the order of submission, or multifactor ones that grow with age in steps, and fall with
+use.
 
 Parts are added in the order in which slurmctld adds them, since whole numbers are cut from the sum.
 """
@@ -36,7 +37,12 @@ def priority_of(w: World, record: int, waited_s: int) -> int:
     age = records.weight[record] * (1.0 if waited_s >= rules.max_age else waited_s / rules.max_age)
     fair = records.fair[record] * fair_of(w.shares, rules, j) if rules.fair > 0 else 0.0
     size = rest[record, OF_SIZE]
-    if rules.weight_size > 0 and w.jobs.shape[j, EXCLUSIVE] == 1 and w.jobs.found[j, 0] > 0 and records.several[record] < 2:
+    if (
+        rules.weight_size > 0
+        and w.jobs.shape[j, EXCLUSIVE] == 1
+        and w.jobs.found[j, 0] > 0
+        and records.several[record] < 2
+    ):
         size = rules.weight_size * _size(w, j, w.jobs.found[j, 0])
     total = age + fair + size
     if records.several[record] != 1:
@@ -49,7 +55,8 @@ def priority_of(w: World, record: int, waited_s: int) -> int:
 
 @lean
 def _size(w: World, j: int, cpus: int) -> float:
-    """The factor of size of job j with the CPUs that slurmctld last found for it: all of its nodes, where it is exclusive."""
+    """The factor of size of job j with the CPUs that slurmctld last found for it: all of its nodes, where it is
+    exclusive."""
     nodes, all_nodes, all_cpus = w.jobs.shape[j, MIN_NODES], w.machine.cpus.size, 0
     for n in range(all_nodes):
         all_cpus += w.machine.cpus[n]
@@ -65,7 +72,8 @@ def _size(w: World, j: int, cpus: int) -> float:
 
 @lean
 def waited_s(w: World, j: int) -> int:
-    """For how long job j has waited since nothing but room held it up, or since its submission, where the site counts so."""
+    """For how long job j has waited since nothing but room held it up, or since its submission, where the site counts
+    so."""
     since = w.jobs.submit[j] if w.rules.always_ages > 0 else w.jobs.eligible[j]
     return max(unix_s(w.rules, w.s[NOW]) - unix_s(w.rules, since), 0)
 

@@ -1,9 +1,11 @@
-"""Fair share: used core time of users and accounts, halved as time goes by, and the factor that it gives, as slurmctld reckons.
+"""Fair share: used core time of users and accounts, halved as time goes by, and the factor that it gives, as slurmctld
+reckons.
 
-Usage is charged at each PriorityCalcPeriod, and, where limits are enforced, at the end of a job for what it ran since, in CPU seconds or
-in what its partition bills (https://slurm.schedmd.com/priority_multifactor.html, https://slurm.schedmd.com/tres.html).
-Two formulas: the fair tree, whose factor is a user's rank (https://slurm.schedmd.com/fair_tree.html), and the classic 2^(-U/S)
-(https://slurm.schedmd.com/classic_fair_share.html).
+Usage is charged at each PriorityCalcPeriod, and, where limits are enforced, at the end of a job for what it ran since,
+in CPU seconds or in what its partition bills (https://slurm.schedmd.com/priority_multifactor.html,
+https://slurm.schedmd.com/tres.html).
+Two formulas: the fair tree, whose factor is a user's rank (https://slurm.schedmd.com/fair_tree.html), and the classic
+2^(-U/S) (https://slurm.schedmd.com/classic_fair_share.html).
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ from escala.kernel.slurm.tables import (
 
 TREE, CLASSIC = 1, 2
 BY_CPUS, BY_SUM, BY_MOST = range(3)
-"""How a partition bills: CPUs alone, the weighted resources together, or the dearest of them (PriorityFlags=MAX_TRES)."""
+"""How a partition bills: CPUs alone, the weighted resources together, or the dearest of them
+(PriorityFlags=MAX_TRES)."""
 ENDLESS, ABOVE, UNKNOWN = 1e300, -1e308, -1.0
 
 
@@ -102,9 +105,10 @@ def settle(w: World) -> None:
 
 @compiled
 def _settle_classic(w: World, now_s: int) -> None:
-    """As slurmctld goes through its jobs, in the order of their submission: the effective usage of accounts is that before what runs is
-    charged; that of a user is reckoned at the first of its jobs that waits, when only what runs before that job has been charged, and holds
-    until the next period. Who has none that waits is reckoned when it next has one."""
+    """As slurmctld goes through its jobs, in the order of their submission: the effective usage of accounts is that
+    before what runs is charged; that of a user is reckoned at the first of its jobs that waits, when only what runs
+    before that job has been charged, and holds until the next period. Who has none that waits is reckoned when it next
+    has one."""
     shares, s, rules = w.shares, w.s, w.rules
     weigh(shares, rules)
     for a in range(shares.parent.size):
@@ -128,7 +132,8 @@ def _settle_classic(w: World, now_s: int) -> None:
 
 @compiled
 def weigh(shares: Shares, rules: Rules) -> None:
-    """The factor of each user, 0 to 1, from the usage as it is. Rows: parents before children, usage in those of users."""
+    """The factor of each user, 0 to 1, from the usage as it is. Rows: parents before children, usage in those of
+    users."""
     for a in range(shares.parent.size - 1, 0, -1):
         if shares.user[a] == 0:
             shares.usage[a] = 0.0
@@ -165,7 +170,8 @@ def _by_use(used: float, part: float, dampening: float) -> float:
 
 @compiled
 def _tree(shares: Shares) -> None:
-    """Ranks: at each level the larger shares / usage goes first, with everybody below it; of accounts that tie the first of the site."""
+    """Ranks: at each level the larger shares / usage goes first, with everybody below it; of accounts that tie the
+    first of the site."""
     n, deep = shares.path.shape
     for a in range(1, shares.parent.size):
         up = shares.parent[a]
@@ -198,7 +204,8 @@ def _tree(shares: Shares) -> None:
 
 @lean
 def _ties(shares: Shares, a: int, b: int) -> bool:
-    """Is user b as good as user a, who stands before it, or the first of an account that is as good as what stands before it?"""
+    """Is user b as good as user a, who stands before it, or the first of an account that is as good as what stands
+    before it?"""
     while shares.depth[a] > shares.depth[b]:
         a = shares.parent[a]
     while shares.depth[b] > shares.depth[a]:
@@ -210,8 +217,8 @@ def _ties(shares: Shares, a: int, b: int) -> bool:
 
 @lean
 def fair_of(shares: Shares, rules: Rules, j: int) -> float:
-    """The factor of the user of job j; with the classic formula, where it is not known, by what has been used up to now and, of its
-    account, up to the last period."""
+    """The factor of the user of job j; with the classic formula, where it is not known, by what has been used up to now
+    and, of its account, up to the last period."""
     a = shares.of_job[j]
     if shares.factor[a] == UNKNOWN:
         up, total = shares.parent[a], shares.usage[0]

@@ -11,8 +11,8 @@ from escala.kernel.slurm.tables import ASKED, N_QUEUE, NEXT_TURN, NONE, RUNNING,
 
 @compiled
 def occupy(w: World, rows: Ints, held: Ints) -> bool:
-    """Jobs of these rows hold what stands in `allocated` for them. held: the record by which each runs, or NONE. False where more of a node
-    is held than it has."""
+    """Jobs of these rows hold what stands in `allocated` for them. held: the record by which each runs, or NONE. False
+    where more of a node is held than it has."""
     free, jobs, allocated = w.free, w.jobs, w.allocated
     fits = True
     for i in range(rows.size):
@@ -46,7 +46,8 @@ def queue_up(w: World, rows: Ints) -> None:
 
 @compiled
 def idled(w: World, now: int) -> bool:
-    """Was there a tick now that left nothing to do? Then the next is found when the next event is known: it is taken back."""
+    """Was there a tick now that left nothing to do? Then the next is found when the next event is known: it is taken
+    back."""
     s = w.s
     idle = s[N_QUEUE] == 0 and s[ASKED] == 0 and s[TICK] - w.rules.tick_us == now
     if idle:

@@ -51,7 +51,8 @@ MET = -2
 
 @lean
 def start(w: World, record: int, count: int) -> int:
-    """Start the record's job now on the chosen nodes: STARTED, or NO_ROOM where their memory does not suffice, or AT_LIMIT."""
+    """Start the record's job now on the chosen nodes: STARTED, or NO_ROOM where their memory does not suffice, or
+    AT_LIMIT."""
     j = w.records.job[record]
     distribute(w.machine, w.jobs.shape, j, count, w.room)
     if w.rules.limited > 0 and not (may_run(w.limits, record) and may_take(w, record, count, False)):
@@ -71,7 +72,8 @@ def start(w: World, record: int, count: int) -> int:
         kill_at(w, j, kill_beat(s, rules, due))
     jobs.inside[j] = w.records.inside[record]
     c = reservation_at(w, jobs.inside[j], now_s) if jobs.inside[j] != NONE else NONE
-    if c != NONE and w.closed.flex[c] == 0 and rules.over_reservation >= 0:  # slurmctld looks for the end to have passed
+    # slurmctld looks for the end to have passed
+    if c != NONE and w.closed.flex[c] == 0 and rules.over_reservation >= 0:
         due = (w.closed.end_s[c] + 60 * rules.over_reservation + 1) * SECOND - rules.epoch_us
         kill_at(w, j, kill_beat(s, rules, due))
     s[MOVED] = s[NOW]
@@ -99,7 +101,8 @@ def kill_at(w: World, j: int, beat_us: int) -> None:
 
 @lean
 def end(w: World, j: int) -> None:
-    """Job j, which the heap has given, ends now. Whoever has had notice, and has run whole within the grace, has ended like others."""
+    """Job j, which the heap has given, ends now. Whoever has had notice, and has run whole within the grace, has ended
+    like others."""
     jobs, s = w.jobs, w.s
     if w.rules.preempt > 0 and w.preempting.notice_s[j] != NONE and jobs.finish[j] != jobs.start[j] + jobs.run[j]:
         again = w.preempting.mode[w.preempting.of_record[w.jobs.ran[j]]] == REQUEUE
@@ -143,8 +146,8 @@ def fail(w: World) -> None:
 
 @lean
 def _lose(w: World, j: int, again: bool, cleared_us: int) -> None:
-    """Running job j loses its nodes, and is queued again after a while, from the whole second on in which they have been cleared, or it is
-    over."""
+    """Running job j loses its nodes, and is queued again after a while, from the whole second on in which they have
+    been cleared, or it is over."""
     break_off(w, j)
     count_namesake(w, j, -1)
     if again:
@@ -168,7 +171,8 @@ def _lose(w: World, j: int, again: bool, cleared_us: int) -> None:
 
 @lean
 def come_back(w: World) -> None:
-    """The first job that has waited to be queued again is, or the minutes are over that one waits behind the start of another."""
+    """The first job that has waited to be queued again is, or the minutes are over that one waits behind the start of
+    another."""
     j = w.lists.later_job[w.s[FIRST_LATER]]
     w.s[FIRST_LATER] = (w.s[FIRST_LATER] + 1) % w.lists.later_job.size
     w.s[N_LATER] -= 1
@@ -189,7 +193,8 @@ def come_back(w: World) -> None:
 
 @lean
 def _await(w: World, k: int) -> None:
-    """Follower k of a job that starts now waits some minutes more, in whole seconds. It is in the table of those that wait once only."""
+    """Follower k of a job that starts now waits some minutes more, in whole seconds. It is in the table of those that
+    wait once only."""
     follower = w.jobs.follower
     listed = follower[k, DUE] != NONE
     follower[k, DUE] = (unix_s(w.rules, w.s[NOW]) + follower[k, DELAY_S]) * SECOND - w.rules.epoch_us
@@ -217,7 +222,8 @@ def begin(w: World, j: int) -> None:
 
 @lean
 def submit(w: World, j: int) -> None:
-    """Job j comes: into the queue, or held until its begin time and until those are done that it depends on, or it is refused."""
+    """Job j comes: into the queue, or held until its begin time and until those are done that it depends on, or it is
+    refused."""
     jobs, s = w.jobs, w.s
     if jobs.state[j] != COMING:
         if w.rules.limited > 0 and jobs.state[j] == NEVER and jobs.record[j] < jobs.record[j + 1]:

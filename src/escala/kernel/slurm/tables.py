@@ -113,16 +113,18 @@ class Jobs(NamedTuple):
     ran: Ints  # the record by which it started
     left: Ints  # how much it still waits for: other jobs, its begin time
     after: Ints  # [jobs + 1]: its followers
-    follower: Ints  # [followers, 5]: job, 0 at the start or 1 at the end, how the other must have gone (of `start`), s after it, when due
+    # [followers, 5]: job, 0 at the start or 1 at the end, how the other must have gone (of `start`), s after it, when
+    # due
+    follower: Ints
     well: Ints  # 1: goes well, if it may run to its end
     eligible: Ints  # us from which its age counts
     again: Ints  # how often it lost its nodes; -1: it was over then
     lost: Ints  # us of the runs that it lost
     array: Ints  # its array, NONE
     inside: Ints  # the name of the reservation that it asks for, or runs in, NONE
-    found: (
-        Ints  # [jobs, 2]: CPUs and GPUs of the last nodes that were found for it, 0: none yet (of exclusive jobs, and where limits count)
-    )
+    # [jobs, 2]: CPUs and GPUs of the last nodes that were found for it, 0: none yet (of exclusive jobs, and where
+    # limits count)
+    found: Ints
 
 
 class Records(NamedTuple):
@@ -157,7 +159,8 @@ class Shares(NamedTuple):
     path: NDArray[np.float64]  # [users, depth]
     of_job: Ints  # [jobs]
     billed: Ints  # [partitions], of `shares`: how use is charged
-    bill: NDArray[np.float64]  # [partitions, columns]: weights of a CPU, a MB, a node, a GPU; behind them, of a GPU of each kind
+    # [partitions, columns]: weights of a CPU, a MB, a node, a GPU; behind them, of a GPU of each kind
+    bill: NDArray[np.float64]
     usage_factor: NDArray[np.float64]  # [jobs]: of its QOS
 
 
@@ -166,7 +169,8 @@ class Arrays(NamedTuple):
 
     most: Ints  # [arrays]: tasks that may run at one time
     run: Ints  # [arrays]: tasks that do
-    failed: Ints  # [arrays, partitions, once for each reservation more]: the last pass in which a task found no way to start there
+    # [arrays, partitions, once for each reservation more]: the last pass in which a task found no way to start there
+    failed: Ints
     planned: Ints  # [arrays]: the last pass in which a task was planned
     plans: Ints  # [arrays]: how many were in that pass
 
@@ -184,8 +188,8 @@ class Names(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What is counted of QOS and associations, a row each (also a row for each user or account in a QOS). Jobs that count alike and keep to
-    the same limits are a class, with a link to each of its rows."""
+    """What is counted of QOS and associations, a row each (also a row for each user or account in a QOS). Jobs that
+    count alike and keep to the same limits are a class, with a link to each of its rows."""
 
     of_record: Ints  # [records]: classes
     first: Ints  # [classes + 1]: links
@@ -217,7 +221,8 @@ class Closed(NamedTuple):
 
 
 class Preempting(NamedTuple):
-    """Who may take nodes from whom. Jobs of one QOS in one partition are a class. Without preemption all of it is empty."""
+    """Who may take nodes from whom. Jobs of one QOS in one partition are a class. Without preemption all of it is
+    empty."""
 
     of_record: Ints  # [records]: classes
     may: Ints  # [classes, classes], of `preempt`: a job of the first from one of the second
@@ -245,7 +250,8 @@ class Allocated(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """The queue (records in order), running jobs by their planned end, ends to come (a heap), begin times, and jobs queued again later."""
+    """The queue (records in order), running jobs by their planned end, ends to come (a heap), begin times, and jobs
+    queued again later."""
 
     queue: Ints
     running: Ints
@@ -379,8 +385,9 @@ def unix_s(rules: Rules, us: int) -> int:
 
 @lean
 def kill_beat(s: Ints, rules: Rules, due_us: int) -> int:
-    """The first beat at or behind a moment, and behind now, at which slurmctld kills: a tick of the loop in which its event passes are too,
-    the first at which 30 whole seconds have gone by since the last beat. (_slurmctld_background in controller.c)"""
+    """The first beat at or behind a moment, and behind now, at which slurmctld kills: a tick of the loop in which its
+    event passes are too, the first at which 30 whole seconds have gone by since the last beat. (_slurmctld_background
+    in controller.c)"""
     at, at_s = s[BEAT], s[BEAT_S]
     while at < due_us or at <= s[NOW]:
         least = (at_s + BEAT_EVERY_S) * SECOND - rules.epoch_us

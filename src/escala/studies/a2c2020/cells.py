@@ -1,4 +1,5 @@
-"""The pieces of the study `a2c2020`: rules and agents on lists of jobs with CPU and memory demands, and on a log of 60 jobs."""
+"""The pieces of the study `a2c2020`: rules and agents on lists of jobs with CPU and memory demands, and on a log of 60
+jobs."""
 
 from __future__ import annotations
 
@@ -23,13 +24,16 @@ RULES = ("sjf", "sjf-strict", "tetris", "tetris-normalised", "packer", "easy", "
 TRAINING, VALIDATION, TEST = 1, 2, 3  # seeds of the job lists; no list of one set is in another
 PATIENCE = 4000
 LOG_JOBS = 60
-PILE = (2.134, -0.262, -0.018, 0.077, 0.072, -0.466, 8.045, 0.471, -1.605, 0.911, 1.039, -0.350, 0.747, -0.165, 3.668, 0.210)
-"""Numbers of the rule hold-pile on these lists, see `envs.slots.pile`: set by hand, then searched as bench/fit_hold_pile.py does (CMA-ES,
-five minutes), on lists of their own."""
+PILE = (
+    2.134, -0.262, -0.018, 0.077, 0.072, -0.466, 8.045, 0.471,
+    -1.605, 0.911, 1.039, -0.350, 0.747, -0.165, 3.668, 0.210,
+)  # fmt: skip
+"""Numbers of the rule hold-pile on these lists, see `envs.slots.pile`: set by hand, then searched as
+bench/fit_hold_pile.py does (CMA-ES, five minutes), on lists of their own."""
 CHOSEN = "conv3-16"  # the paper's network
 A2C_LIMITS = {0.7: 0.10, 0.9: 0.20}
-"""How far above SJF A2C may be, tuned (the slot scorer on the compact observation, preset "a2c") and as printed (on the image); at other
-rates no mark is set: findings."""
+"""How far above SJF A2C may be, tuned (the slot scorer on the compact observation, preset "a2c") and as printed (on the
+image); at other rates no mark is set: findings."""
 
 
 def lists_of(rate: float, count: int, seed: int) -> JobLists:
@@ -58,17 +62,20 @@ def rules(rate: float, validation: int, test: int) -> dict[str, Any]:
 
 
 def optimum(rate: float, test: int, count: int, limit_s: float) -> dict[str, list[Any]]:
-    """Best schedule found and lower bound of the mean slowdown, clairvoyant, of the first `count` of `test` test lists."""
+    """Best schedule found and lower bound of the mean slowdown, clairvoyant, of the first `count` of `test` test
+    lists."""
     return best_found(lists_of(rate, test, TEST).part(range(count)), limit_s)[0]
 
 
 def judge(agent: Any, lists: JobLists, seed: int, greedy: bool = True) -> dict[str, Any]:
-    """An agent on every list: sampled actions, and greedy ones; decisions and seconds by the clock of its training, and what it
-    earned in it."""
+    """An agent on every list: sampled actions, and greedy ones; decisions and seconds by the clock of its training, and
+    what it earned in it."""
     shaped = shaping(agent.env_options)
     random = np.random.default_rng([seed, 0xA2C])
     out: dict[str, Any] = {
-        "sampled": figures_of(play(lists, lambda seen, mask: agent.act(seen, mask, random), patience=PATIENCE, **shaped)),
+        "sampled": figures_of(
+            play(lists, lambda seen, mask: agent.act(seen, mask, random), patience=PATIENCE, **shaped)
+        ),
         "steps": int(agent.manifest["steps_done"]),
         "seconds": float(agent.manifest["elapsed_s"]),
         "returns": agent.manifest["returns"],
@@ -95,8 +102,8 @@ def trained(
     num_envs: int | None = None,
     learn: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Train on lists of one rate; judge on test and validation lists. taught: imitate hold-back first, tuned on training lists; or teacher,
-    num_envs, learn: as `escala.train` takes them."""
+    """Train on lists of one rate; judge on test and validation lists. taught: imitate hold-back first, tuned on
+    training lists; or teacher, num_envs, learn: as `escala.train` takes them."""
     import escala
     from escala.agents.checkpoint import ended
 
@@ -106,23 +113,29 @@ def trained(
         unfinished = keep is not None and (Path(keep) / "checkpoint.npz").is_file()
         if taught:
             teacher = [list(tune_hold_back(lists_of(rate, validation, TRAINING), slots=SLOTS))]
-        agent = escala.train("escala/Slots-v0", steps=steps, seed=seed, preset=preset, algorithm=algorithm, out=keep, resume=unfinished,
-                             rate=rate, lists=pool, lists_seed=TRAINING, teacher=teacher, num_envs=num_envs, learn=learn)  # fmt: skip
+        agent = escala.train("escala/Slots-v0", steps=steps, seed=seed, preset=preset, algorithm=algorithm, out=keep,
+                             resume=unfinished,
+                             rate=rate, lists=pool, lists_seed=TRAINING, teacher=teacher, num_envs=num_envs,
+                             learn=learn)  # fmt: skip
     out = judge(agent, lists_of(rate, test, TEST), seed)
     tried = judge(agent, lists_of(rate, validation, VALIDATION), seed)
     return out | {"validation": {how: tried[how]["slowdown"] for how in ("sampled", "likeliest")}}
 
 
 def printed_cells(scale: Any, rate: float) -> list[str]:
-    """Names of the cells of A2C as printed (the chosen network on the image) at a rate: one a seed, and those of table 3 where they are
-    the same trainings. Rates with a mark for A2C have `printed_seeds` seeds, others one."""
+    """Names of the cells of A2C as printed (the chosen network on the image) at a rate: one a seed, and those of table
+    3 where they are the same trainings. Rates with a mark for A2C have `printed_seeds` seeds, others one."""
     if rate == scale.network_rate and CHOSEN in scale.networks and scale.network == scale.printed:
         return [f"network/{CHOSEN}/{seed}" for seed in range(scale.network_seeds)]
-    return [f"printed/{rate}/{seed}" for seed in range(scale.printed_seeds if rate in A2C_LIMITS else min(scale.printed_seeds, 1))]
+    return [
+        f"printed/{rate}/{seed}"
+        for seed in range(scale.printed_seeds if rate in A2C_LIMITS else min(scale.printed_seeds, 1))
+    ]
 
 
 def log_lists(log: str | None, part: tuple[int, int] = (0, 1)) -> JobLists:
-    """60 consecutive jobs in units: of a log, or generated. part: (k, n), the middle ones of the k-th of n parts of the log."""
+    """60 consecutive jobs in units: of a log, or generated. part: (k, n), the middle ones of the k-th of n parts of the
+    log."""
     if log is None:
         model = cpu_memory_model(0.7, 4 * LOG_JOBS)
         whole = draw_lists(model, 1, 2020).workload(0).jobs.head(LOG_JOBS)
@@ -132,7 +145,8 @@ def log_lists(log: str | None, part: tuple[int, int] = (0, 1)) -> JobLists:
 
 
 def log_jobs(log: str) -> pl.DataFrame:
-    """The jobs of a log, with the memory that they asked for where it says so. EscalaError where it has fewer than 60."""
+    """The jobs of a log, with the memory that they asked for where it says so. EscalaError where it has fewer than
+    60."""
     jobs = read_workload(log, shapes=True).jobs
     if jobs.height < LOG_JOBS:
         raise EscalaError(f"{log}: holds {jobs.height} jobs; the study takes {LOG_JOBS} consecutive ones")
@@ -140,8 +154,9 @@ def log_jobs(log: str) -> pl.DataFrame:
 
 
 def in_units(parts: Sequence[pl.DataFrame], name: str) -> JobLists:
-    """Parts of a log as job lists. In each a unit is the 90th percentile of its runtimes / 15, lengths are rounded up and cut at 15; CPU is
-    the share of the largest request among its jobs, in tenths, rounded up; so is memory, 1 of 10 where a job names none."""
+    """Parts of a log as job lists. In each a unit is the 90th percentile of its runtimes / 15, lengths are rounded up
+    and cut at 15; CPU is the share of the largest request among its jobs, in tenths, rounded up; so is memory, 1 of 10
+    where a job names none."""
     lists = []
     for part in parts:
         runtime, submit = part["runtime_s"].to_numpy(), part["submit_s"].to_numpy()
@@ -179,13 +194,17 @@ def log_rules(log: str | None, part: tuple[int, int] = (0, 1)) -> dict[str, Any]
     return out | {"random": figures_of(play(lists.part([0] * 20), "random", slots=SLOTS))}
 
 
-def log_agent(log: str | None, steps: int, seed: int, episodes: int, rounds: int, part: tuple[int, int] = (0, 1)) -> dict[str, Any]:
-    """Train on the 60 jobs and play them `episodes` times, as R2 did; this agent begins by imitating a plan searched for these jobs."""
+def log_agent(
+    log: str | None, steps: int, seed: int, episodes: int, rounds: int, part: tuple[int, int] = (0, 1)
+) -> dict[str, Any]:
+    """Train on the 60 jobs and play them `episodes` times, as R2 did; this agent begins by imitating a plan searched
+    for these jobs."""
     import escala
 
     lists = log_lists(log, part)
     plan = search_plan(lists, lists.job["submit"] / 1e6, rounds, 0, slots=SLOTS)
-    agent = escala.train("escala/Slots-v0", [lists.workload(0)], lists.platform, steps=steps, seed=seed, preset="planned", slots=SLOTS,
+    agent = escala.train("escala/Slots-v0", [lists.workload(0)], lists.platform, steps=steps, seed=seed,
+                         preset="planned", slots=SLOTS,
                          placement="start-now", teacher={"plan": plan.wanted.tolist()})  # fmt: skip
     return judge(agent, lists.part([0] * episodes), seed) | {"planned": plan.slowdown}
 
@@ -195,5 +214,13 @@ def log_alone(log: str | None, steps: int, seed: int, episodes: int, part: tuple
     import escala
 
     lists = log_lists(log, part)
-    agent = escala.train("escala/Slots-v0", [lists.workload(0)], lists.platform, steps=steps, seed=seed, preset="a2c-list", algorithm="a2c")
+    agent = escala.train(
+        "escala/Slots-v0",
+        [lists.workload(0)],
+        lists.platform,
+        steps=steps,
+        seed=seed,
+        preset="a2c-list",
+        algorithm="a2c",
+    )
     return judge(agent, lists.part([0] * episodes), seed)

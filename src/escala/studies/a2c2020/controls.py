@@ -1,8 +1,9 @@
-"""Of `a2c2020` the positive controls: other learners on the same image, with the same network and the same lists as A2C as printed, at one
-rate. Where one of them comes below SJF, image and network are enough and the algorithm is at fault; where none does, it may be either.
+"""Of `a2c2020` the positive controls: other learners on the same image, with the same network and the same lists as A2C
+as printed, at one rate. Where one of them comes below SJF, image and network are enough and the algorithm is at fault;
+where none does, it may be either.
 
-A2C with a mask is masked PPO with a single pass over each whole rollout, no clipping that is felt, and advantages as they are: the same
-update (Huang et al., 2022). Its entropy is held up by five times the usual weight, not by a floor.
+A2C with a mask is masked PPO with a single pass over each whole rollout, no clipping that is felt, and advantages as
+they are: the same update (Huang et al., 2022). Its entropy is held up by five times the usual weight, not by a floor.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ ABOUT = {
     "masked": "A2C with a mask and five times the weight of entropy, Conv3-16 on the image, from nothing",
     "imitated": "SJF imitated by Conv3-16 on the image, no reward",
     "taught": "A2C, Conv3-16 on the image, after imitating SJF",
-    "one-step": "A2C by the error of one step (algorithm 1; sixteen simulations side by side), Conv3-16 on the image, from nothing",
+    "one-step": "A2C by the error of one step (algorithm 1; sixteen simulations side by side), Conv3-16 on the image, "
+    "from nothing",
 }
 COST = {"ppo": 3.0, "masked": 1.0, "imitated": 0.3, "taught": 1.3, "one-step": 1.5}
 
@@ -84,7 +86,12 @@ def frame(rate: float, cells: Cells) -> pl.DataFrame:
     for name in names_of(cells):
         cell = f"control/{name}"
         for how in ("sampled", "likeliest"):
-            about = {"control": name, "acting": how, "chosen": how == best_way(cells, [cell]), "decisions": cells[cell]["steps"]}
+            about = {
+                "control": name,
+                "acting": how,
+                "chosen": how == best_way(cells, [cell]),
+                "decisions": cells[cell]["steps"],
+            }
             tried = matrix(cells, [cell], "validation", how)
             about["validation"] = None if np.isnan(tried).any() else float(tried.mean())
             judged = row_of(round(100 * rate), name, arrays_of(cells[cell][how]))

@@ -21,10 +21,11 @@ SHOWN = {"return": "Mean return of an episode", "slowdown": "Mean slowdown", "tu
          "wait": "Mean wait (units)"}  # fmt: skip
 """The four curves of the paper's figures 3 and 4, by column."""
 MARGIN, SMOOTH, LAST = 0.1, 5, 10
-"""A training has converged once the mean of SMOOTH points of its return stays within MARGIN of its level, the mean of the LAST points."""
+"""A training has converged once the mean of SMOOTH points of its return stays within MARGIN of its level, the mean of
+the LAST points."""
 WAYS = ("sampled", "likeliest")
-SCHEMA = {"line": pl.String, "acting": pl.String, "chosen": pl.Boolean, "step": pl.Int64, "seed": pl.Int64, "unfinished": pl.Int64,
-          **dict.fromkeys(SHOWN, pl.Float64)}  # fmt: skip
+SCHEMA = {"line": pl.String, "acting": pl.String, "chosen": pl.Boolean, "step": pl.Int64, "seed": pl.Int64,
+          "unfinished": pl.Int64, **dict.fromkeys(SHOWN, pl.Float64)}  # fmt: skip
 
 
 def best_way(cells: Cells, names: list[str]) -> str:
@@ -34,8 +35,8 @@ def best_way(cells: Cells, names: list[str]) -> str:
 
 
 def converged_at(returns: list[list[float]]) -> int | None:
-    """Decisions from which on a training's return stays within MARGIN of its final level. None: not before the points that make that
-    level, or too few points to tell."""
+    """Decisions from which on a training's return stays within MARGIN of its final level. None: not before the points
+    that make that level, or too few points to tell."""
     if len(returns) < SMOOTH + LAST:
         return None
     steps, values = np.array(returns, np.float64).T
@@ -47,7 +48,8 @@ def converged_at(returns: list[list[float]]) -> int | None:
 
 
 def training_frame(scale: Any, cells: Cells) -> pl.DataFrame:
-    """What each network of table 3 earned while it learnt: the mean return of its last hundred episodes (windows of 50 and 200 steps)."""
+    """What each network of table 3 earned while it learnt: the mean return of its last hundred episodes (windows of 50
+    and 200 steps)."""
     rows = [
         {"line": name, "step": int(step), "seed": seed, "value": float(value)}
         for name in scale.networks
@@ -67,8 +69,8 @@ def _point(cells: Cells, name: str, how: str, jobs: np.ndarray) -> dict[str, Any
 
 
 def points_of(cells: Cells, lines: Lines, jobs: np.ndarray) -> pl.DataFrame:
-    """Both ways of acting; `chosen`: the one that does better on validation lists, of all seeds of a budget together (null: there are
-    none)."""
+    """Both ways of acting; `chosen`: the one that does better on validation lists, of all seeds of a budget together
+    (null: there are none)."""
     rows = []
     for line, budgets in lines.items():
         for names in budgets:
@@ -84,15 +86,20 @@ def _budgets(scale: Any, kind: str, budgets: tuple[int, ...]) -> list[list[str]]
 
 
 def rate_points(scale: Any, cells: Cells, longest: Mapping[str, list[str]]) -> pl.DataFrame:
-    """Figure 3: trainings of several budgets, on the test lists of one rate. longest: learner -> its cells that trained longest, which the
-    tables have too."""
-    kinds = {ALONE: ("curve-alone", scale.curve), A2C: ("curve-a2c", scale.curve), PRINTED: ("curve-image", scale.curve_image)}
+    """Figure 3: trainings of several budgets, on the test lists of one rate. longest: learner -> its cells that trained
+    longest, which the tables have too."""
+    kinds = {
+        ALONE: ("curve-alone", scale.curve),
+        A2C: ("curve-a2c", scale.curve),
+        PRINTED: ("curve-image", scale.curve_image),
+    }
     lines = {line: [*_budgets(scale, *kinds[line]), names] for line, names in longest.items() if line in kinds}
     return points_of(cells, lines, lists_of(scale.network_rate, scale.test, TEST).jobs_of)
 
 
 def log_points(scale: Any, cells: Cells, log: Path | None) -> pl.DataFrame:
-    """Figure 4: A2C from nothing, trained and tested on the log's jobs; there are no other lists to choose a way of acting on."""
+    """Figure 4: A2C from nothing, trained and tested on the log's jobs; there are no other lists to choose a way of
+    acting on."""
     jobs = log_lists(None if log is None else str(log)).jobs_of[0]
     return points_of(cells, {A2C: _budgets(scale, "log-curve", scale.curve)}, np.full(scale.episodes, jobs))
 

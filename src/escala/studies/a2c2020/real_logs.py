@@ -1,9 +1,11 @@
-"""Of `a2c2020` table 4 on real logs: what the paper did with one log of its own, and what it did not, jobs that were not learnt from.
+"""Of `a2c2020` table 4 on real logs: what the paper did with one log of its own, and what it did not, jobs that were
+not learnt from.
 
-Of each log several windows of 60 consecutive jobs are taken, spread evenly over it, and trained and tested on as the paper did: A2C from
-nothing, and a plan that is searched for these very jobs. Unseen: A2C learns from all windows of the first three fifths of the log;
-sampled or greedy actions are chosen on those of the next fifth, and windows of the last are played. Hold-back is tuned where the agent
-learns. Windows are turned into the study's units as `cells.in_units` says.
+Of each log several windows of 60 consecutive jobs are taken, spread evenly over it, and trained and tested on as the
+paper did: A2C from nothing, and a plan that is searched for these very jobs. Unseen: A2C learns from all windows of the
+first three fifths of the log; sampled or greedy actions are chosen on those of the next fifth, and windows of the last
+are played. Hold-back is tuned where the agent learns. Windows are turned into the study's units as `cells.in_units`
+says.
 """
 
 from __future__ import annotations
@@ -19,7 +21,18 @@ import polars as pl
 from escala.envs.slots.lists import JobLists
 from escala.envs.slots.plan import search_plan
 from escala.envs.slots.playing import play, tune_hold_back
-from escala.studies.a2c2020.cells import LOG_JOBS, RULES, SLOTS, figures_of, in_units, judge, log_alone, log_jobs, log_lists, log_rules
+from escala.studies.a2c2020.cells import (
+    LOG_JOBS,
+    RULES,
+    SLOTS,
+    figures_of,
+    in_units,
+    judge,
+    log_alone,
+    log_jobs,
+    log_lists,
+    log_rules,
+)
 from escala.studies.a2c2020.curves import best_way
 from escala.studies.lab.cells import Cell
 from escala.studies.lab.claims import Claim
@@ -34,20 +47,30 @@ LOGS = {
 }
 """Log -> its file among the traces, and what it is."""
 PARTS = (0.6, 0.8)
-"""Shares of a log's windows up to which an agent learns, and up to which its way of acting is chosen; the rest is played."""
+"""Shares of a log's windows up to which an agent learns, and up to which its way of acting is chosen; the rest is
+played."""
 MOST = 40
 """Windows of each part that are judged or tuned on, evenly spread."""
 SHOWN = ("sjf", "tetris", "random", "hold-back")
-WAYS = {"plan": "a plan searched for these very jobs", "a2c": "A2C from nothing on these very jobs", "unseen": "A2C from nothing, unseen"}
+WAYS = {
+    "plan": "a plan searched for these very jobs",
+    "a2c": "A2C from nothing on these very jobs",
+    "unseen": "A2C from nothing, unseen",
+}
 
 
 def at_hand(traces: Path | None) -> dict[str, str]:
     """The logs that are there: name -> file."""
-    return {} if traces is None else {name: str(traces / file) for name, (file, _) in LOGS.items() if (traces / file).is_file()}
+    return (
+        {}
+        if traces is None
+        else {name: str(traces / file) for name, (file, _) in LOGS.items() if (traces / file).is_file()}
+    )
 
 
 def windows_of(log: str) -> tuple[JobLists, JobLists, JobLists]:
-    """All windows of a log, one after the other: to learn from, to choose on, and to judge on (of the latter two at most MOST)."""
+    """All windows of a log, one after the other: to learn from, to choose on, and to judge on (of the latter two at
+    most MOST)."""
     jobs = log_jobs(log)
     lists = in_units([jobs.slice(LOG_JOBS * k, LOG_JOBS) for k in range(jobs.height // LOG_JOBS)], Path(log).name)
     ends = [0, *(round(share * len(lists)) for share in PARTS), len(lists)]
@@ -81,9 +104,13 @@ def unseen(log: str, steps: int, seed: int) -> dict[str, Any]:
 
     learnt, chosen, judged = windows_of(log)
     lists = [learnt.workload(k) for k in range(len(learnt))]
-    agent = escala.train("escala/Slots-v0", lists, learnt.platform, steps=steps, seed=seed, preset="a2c-list", algorithm="a2c")
+    agent = escala.train(
+        "escala/Slots-v0", lists, learnt.platform, steps=steps, seed=seed, preset="a2c-list", algorithm="a2c"
+    )
     tried = judge(agent, chosen, seed)
-    return judge(agent, judged, seed) | {"validation": {how: tried[how]["slowdown"] for how in ("sampled", "likeliest")}}
+    return judge(agent, judged, seed) | {
+        "validation": {how: tried[how]["slowdown"] for how in ("sampled", "likeliest")}
+    }
 
 
 def cells_of(scale: Any, logs: Mapping[str, str]) -> list[Cell]:
@@ -98,7 +125,14 @@ def cells_of(scale: Any, logs: Mapping[str, str]) -> list[Cell]:
             found.append(Cell(f"real/{name}/{part[0]}/a2c", log_alone, learn, 3 + scale.real / 2e4))
         found.append(Cell(f"real/{name}/unseen/rules", unseen_rules, {"log": log}, 5))
         for seed in range(scale.real_seeds):
-            found.append(Cell(f"real/{name}/unseen/{seed}", unseen, {"log": log, "steps": scale.real, "seed": seed}, 3 + scale.real / 2e4))
+            found.append(
+                Cell(
+                    f"real/{name}/unseen/{seed}",
+                    unseen,
+                    {"log": log, "steps": scale.real, "seed": seed},
+                    3 + scale.real / 2e4,
+                )
+            )
     return found
 
 
@@ -108,14 +142,23 @@ def names_of(cells: Cells) -> list[str]:
 
 
 def figures(cells: Cells, name: str, way: str) -> tuple[np.ndarray, np.ndarray, str]:
-    """Mean slowdowns of a way of learning [seeds, windows], of SJF [windows], and how it acted. Windows learnt by heart have one seed."""
+    """Mean slowdowns of a way of learning [seeds, windows], of SJF [windows], and how it acted. Windows learnt by heart
+    have one seed."""
     if way == "unseen":
         names = [key for key in cells if key.startswith(f"real/{name}/unseen/") and not key.endswith("/rules")]
         how = best_way(cells, names)
-        return matrix(cells, names, how, "slowdown"), np.array(cells[f"real/{name}/unseen/rules"]["sjf"]["slowdown"], np.float64), how
+        return (
+            matrix(cells, names, how, "slowdown"),
+            np.array(cells[f"real/{name}/unseen/rules"]["sjf"]["slowdown"], np.float64),
+            how,
+        )
     windows = [key.rpartition("/")[0] for key in cells if key.startswith(f"real/{name}/") and key.endswith(f"/{way}")]
     ours = np.array([matrix(cells, [f"{window}/{way}"], "sampled", "slowdown").mean() for window in windows])
-    return ours[None], np.array([np.mean(cells[f"{window}/rules"]["sjf"]["slowdown"]) for window in windows], np.float64), "sampled"
+    return (
+        ours[None],
+        np.array([np.mean(cells[f"{window}/rules"]["sjf"]["slowdown"]) for window in windows], np.float64),
+        "sampled",
+    )
 
 
 def claims(cells: Cells) -> list[Claim]:
@@ -155,4 +198,11 @@ def _rule(cells: Cells, name: str, kind: str, rule: str) -> np.ndarray:
 def _row(name: str, kind: str, policy: str, values: np.ndarray) -> dict[str, Any]:
     left = unfinished(values)
     mean = None if left else float(values.mean())
-    return {"log": name, "windows": values.shape[-1], "jobs": kind, "policy": policy, "unfinished": left, "mean_slowdown": mean}
+    return {
+        "log": name,
+        "windows": values.shape[-1],
+        "jobs": kind,
+        "policy": policy,
+        "unfinished": left,
+        "mean_slowdown": mean,
+    }

@@ -14,16 +14,48 @@ from escala.studies.a2c2020.cells import A2C_LIMITS, RULES, printed_cells
 from escala.studies.a2c2020.curves import A2C, ALONE, BASELINES, PRINTED, WAYS, best_way, converged_at, write_curves
 from escala.studies.lab import open_end
 from escala.studies.lab.claims import Claim, write_claims, write_table
-from escala.studies.lab.slotted import HOLD_END, METRICS, QUIETS, SHARES, UNIT, Cells, arrays_of, claim, headroom_claim, matrix, row_of
+from escala.studies.lab.slotted import (
+    HOLD_END,
+    METRICS,
+    QUIETS,
+    SHARES,
+    UNIT,
+    Cells,
+    arrays_of,
+    claim,
+    headroom_claim,
+    matrix,
+    row_of,
+)
 
 AGENT, LOG_ALONE = "recommended", "A2C from nothing"
 PAPER = {  # tables 1 and 2: Random, Tetris, SJF, A2cScheduler
-    0.9: {"slowdown": (5.50, 2.90, 1.81, 2.03), "turnaround": (12.51, 8.61, 7.42, 7.20), "wait": (8.22, 3.32, 2.21, 2.20)},
-    0.8: {"slowdown": (6.20, 3.25, 2.52, 2.30), "turnaround": (14.21, 8.50, 6.50, 6.20), "wait": (9.15, 2.10, 1.93, 2.12)},
-    0.7: {"slowdown": (5.05, 3.32, 2.14, 1.91), "turnaround": (13.15, 10.02, 7.66, 6.10), "wait": (8.32, 4.51, 2.53, 1.82)},
-    0.6: {"slowdown": (3.22, 1.82, 1.56, 1.36), "turnaround": (10.0, 5.50, 5.50, 5.50), "wait": (8.32, 1.48, 1.48, 1.50)},
+    0.9: {
+        "slowdown": (5.50, 2.90, 1.81, 2.03),
+        "turnaround": (12.51, 8.61, 7.42, 7.20),
+        "wait": (8.22, 3.32, 2.21, 2.20),
+    },
+    0.8: {
+        "slowdown": (6.20, 3.25, 2.52, 2.30),
+        "turnaround": (14.21, 8.50, 6.50, 6.20),
+        "wait": (9.15, 2.10, 1.93, 2.12),
+    },
+    0.7: {
+        "slowdown": (5.05, 3.32, 2.14, 1.91),
+        "turnaround": (13.15, 10.02, 7.66, 6.10),
+        "wait": (8.32, 4.51, 2.53, 1.82),
+    },
+    0.6: {
+        "slowdown": (3.22, 1.82, 1.56, 1.36),
+        "turnaround": (10.0, 5.50, 5.50, 5.50),
+        "wait": (8.32, 1.48, 1.48, 1.50),
+    },
 }
-PAPER_LOG = {"slowdown": (3.52, 1.82, 1.61, 1.01), "turnaround": (10.2, 5.55, 5.51, 2.58), "wait": (6.32, 1.25, 1.21, 0.01)}
+PAPER_LOG = {
+    "slowdown": (3.52, 1.82, 1.61, 1.01),
+    "turnaround": (10.2, 5.55, 5.51, 2.58),
+    "wait": (6.32, 1.25, 1.21, 0.01),
+}
 PAPER_SD = {  # of A2cScheduler; of all others it prints 0.00
     "0.9": {"slowdown": 0.01, "turnaround": 0.01, "wait": 0.01},
     "0.8": {"slowdown": 0.05, "turnaround": 0.04, "wait": 0.005},
@@ -39,7 +71,9 @@ LIMITS = {0.6: 0.03, 0.7: 0.0, 0.8: 0.0, 0.9: 0.03}
 def learners(scale: Any, rate: float) -> dict[str, list[str]]:
     """Who was trained for a rate: label -> cells, one a seed."""
     kinds = {AGENT: ("agent", scale.seeds), ALONE: ("alone", scale.alone_seeds), A2C: ("a2c", scale.a2c_seeds)}
-    found = {label: _names(kind, rate, seeds) for label, (kind, seeds) in kinds.items()} | {PRINTED: printed_cells(scale, rate)}
+    found = {label: _names(kind, rate, seeds) for label, (kind, seeds) in kinds.items()} | {
+        PRINTED: printed_cells(scale, rate)
+    }
     return {label: names for label, names in found.items() if names}
 
 
@@ -66,12 +100,13 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str, log: Path | None) 
     write_table(out, "seeds", seeds_frame(cells))
     _figures(out, scale, cells, rates, log)
     about = (
-        f"Scale {name}. Two resources of 10, dominant demand 3..5, the other 1; 5 slots; 50 steps of arrivals, then run to completion, "
-        "every job counted; separate lists for training, validation and test; intervals over training seeds and episodes. Sampled or "
-        "likeliest actions (with a way out of silence) are chosen on validation lists. The printed tables contradict themselves "
-        "(completion minus wait differs between policies), so order and size are compared, not digits. The mark for A2C (10 % above SJF at "
-        "0.7, 20 % at 0.9) comes from trials on the compact observation and is held against both, tuned (compact) and as printed (image). "
-        "A change of up to 0.1 % counts as none."
+        f"Scale {name}. Two resources of 10, dominant demand 3..5, the other 1; 5 slots; 50 steps of arrivals, then "
+        "run to completion, every job counted; separate lists for training, validation and test; intervals over "
+        "training seeds and episodes. Sampled or likeliest actions (with a way out of silence) are chosen on "
+        "validation lists. The printed tables contradict themselves (completion minus wait differs between policies), "
+        "so order and size are compared, not digits. The mark for A2C (10 % above SJF at 0.7, 20 % at 0.9) comes from "
+        "trials on the compact observation and is held against both, tuned (compact) and as printed (image). A change "
+        "of up to 0.1 % counts as none."
     )
     write_claims(out, "a2c2020: A2C with CPU and memory", claims, about)
     return claims
@@ -86,12 +121,17 @@ def rate_claims(scale: Any, cells: Cells) -> list[Claim]:
         sjf = np.array(cells[f"rules/{rate}"]["sjf"]["slowdown"], np.float64)
         names = _names("agent", rate, scale.seeds)
         ours = matrix(cells, names, best_way(cells, names), "slowdown")
-        for key, rule, about in (("vs_holdback", "hold-back", ""), ("vs_holdback_end", HOLD_END, " that knows the end of arrivals")):
+        for key, rule, about in (
+            ("vs_holdback", "hold-back", ""),
+            ("vs_holdback_end", HOLD_END, " that knows the end of arrivals"),
+        ):
             held = np.array(cells[f"rules/{rate}"][rule]["slowdown"], np.float64)
             text = f"{AGENT}: mean slowdown against hold-back{about}, rate {rate}"
             note = f"hold-back {held.mean():.3f}, tuned on validation lists over {len(QUIETS) * len(SHARES)} settings"
             claims.append(claim(f"r2.{key}.{rate}", text, None, ours, held, 0.0, note))
-        claims.append(headroom_claim(f"r2.headroom.{rate}", f"{AGENT}, rate {rate}", ours, sjf, cells[f"optimum/{rate}"]))
+        claims.append(
+            headroom_claim(f"r2.headroom.{rate}", f"{AGENT}, rate {rate}", ours, sjf, cells[f"optimum/{rate}"])
+        )
     return claims
 
 
@@ -120,7 +160,11 @@ def learner_claims(cells: Cells, rate: float, label: str, names: list[str]) -> l
         note = f"{how} actions: {np.nanmean(ours):.3f} against {sjf.mean():.3f}; {cells[names[0]]['steps']} decisions; "
         note += held if metric == "slowdown" else "shown beside the slowdown; aim: not above SJF"
         allowed, told = limit if metric == "slowdown" else 0.0, printed[3] / printed[2] - 1
-        claims.append(claim(f"r2.{ident}.{rate}", f"{label}: mean {metric} against SJF, rate {rate}", told, ours, sjf, allowed, note))
+        claims.append(
+            claim(
+                f"r2.{ident}.{rate}", f"{label}: mean {metric} against SJF, rate {rate}", told, ours, sjf, allowed, note
+            )
+        )
     return claims
 
 
@@ -135,7 +179,8 @@ def network_claims(scale: Any, cells: Cells) -> list[Claim]:
         epochs = PAPER_NETWORKS[name]
         told = "does not converge" if epochs is None else f"converged after {epochs} epochs"
         note = f"paper: {told}; {cells[names[0]]['steps']} decisions here, {how} actions; a finding, no test"
-        claims.append(claim(f"r2.network.{name}", f"A2C with {name}: mean slowdown against SJF, rate {scale.network_rate}", None, ours, sjf,
+        claims.append(claim(f"r2.network.{name}",
+                            f"A2C with {name}: mean slowdown against SJF, rate {scale.network_rate}", None, ours, sjf,
                             None, note))  # fmt: skip
     return claims
 
@@ -150,11 +195,21 @@ def log_claims(scale: Any, cells: Cells, log: Path | None) -> list[Claim]:
     ]
     if scale.curve and scale.curve_seeds:
         names = _names("log-curve", max(scale.curve), scale.curve_seeds)
-        kinds.append(("r2.log.a2c", LOG_ALONE, names, None, f"from nothing, {cells[names[0]]['steps']} decisions; a finding, no test"))
+        kinds.append(
+            (
+                "r2.log.a2c",
+                LOG_ALONE,
+                names,
+                None,
+                f"from nothing, {cells[names[0]]['steps']} decisions; a finding, no test",
+            )
+        )
     claims = []
     for ident, label, names, limit, how in kinds:
         ours = matrix(cells, names, "sampled", "slowdown")
-        note = f"{what}; trained and tested on them, as the paper did, {how}; {np.nanmean(ours):.3f} against {sjf[0]:.3f}"
+        note = (
+            f"{what}; trained and tested on them, as the paper did, {how}; {np.nanmean(ours):.3f} against {sjf[0]:.3f}"
+        )
         by_seed = ", ".join(f"{value:.3g}" for value in matrix(cells, names, "likeliest", "slowdown").mean(axis=1))
         note += f"; likeliest actions, seed by seed: {by_seed}"
         claims.append(claim(ident, f"{label} on one log: mean slowdown against SJF", told, ours, sjf, limit, note))
@@ -162,8 +217,8 @@ def log_claims(scale: Any, cells: Cells, log: Path | None) -> list[Claim]:
 
 
 def row_with_sd(load: int, policy: str, values: Mapping[str, np.ndarray], trained: bool) -> dict[str, Any]:
-    """A row of a table; its `_sd`: the standard deviation of the mean over training seeds, as the paper prints one. Rules are not trained:
-    0; a single seed has none."""
+    """A row of a table; its `_sd`: the standard deviation of the mean over training seeds, as the paper prints one.
+    Rules are not trained: 0; a single seed has none."""
     row = row_of(load, policy, values)
     for mine, name in METRICS.items():
         means = values[mine].mean(axis=1)
@@ -177,7 +232,10 @@ def rate_frame(scale: Any, cells: Cells) -> pl.DataFrame:
     rows = []
     for rate in scale.rates:
         rules = cells[f"rules/{rate}"]
-        rows += [row_with_sd(round(100 * rate), rule, arrays_of(rules[rule]), False) for rule in (*RULES, "hold-back", HOLD_END)]
+        rows += [
+            row_with_sd(round(100 * rate), rule, arrays_of(rules[rule]), False)
+            for rule in (*RULES, "hold-back", HOLD_END)
+        ]
         for label, names in learners(scale, rate).items():
             rows += _learner_rows(cells, rate, label, names)
     return pl.DataFrame(rows).rename({"load": "rate"})
@@ -203,8 +261,8 @@ def _metrics(cells: Cells, names: list[str], how: str) -> Mapping[str, np.ndarra
 
 
 def network_frame(scale: Any, cells: Cells) -> pl.DataFrame:
-    """Table 3: one row a network; seconds of its training by the clock, and the decisions at which its return had converged (mean over
-    seeds; `converged`: how many of them had), see `a2c2020.curves`."""
+    """Table 3: one row a network; seconds of its training by the clock, and the decisions at which its return had
+    converged (mean over seeds; `converged`: how many of them had), see `a2c2020.curves`."""
     rows = []
     for name in scale.networks:
         names = _names("network", name, scale.network_seeds)
@@ -231,13 +289,22 @@ def log_frame(scale: Any, cells: Cells) -> pl.DataFrame:
 
 
 def paper_frame() -> pl.DataFrame:
-    """What the paper prints, with completion minus wait, which would have to be the mean runtime: the same for all policies of a row."""
+    """What the paper prints, with completion minus wait, which would have to be the mean runtime: the same for all
+    policies of a row."""
     rows = []
     for where, figures in [*((str(rate), f) for rate, f in PAPER.items()), ("log", PAPER_LOG)]:
         for i, policy in enumerate(("Random", "Tetris", "SJF", "A2cScheduler")):
             values = {metric: figures[metric][i] for metric in ("slowdown", "turnaround", "wait")}
             sd = {f"{metric}_sd": of if policy == "A2cScheduler" else 0.0 for metric, of in PAPER_SD[where].items()}
-            rows.append({"rate": where, "policy": policy, **values, **sd, "runtime_implied": values["turnaround"] - values["wait"]})
+            rows.append(
+                {
+                    "rate": where,
+                    "policy": policy,
+                    **values,
+                    **sd,
+                    "runtime_implied": values["turnaround"] - values["wait"],
+                }
+            )
     return pl.DataFrame(rows)
 
 
@@ -259,7 +326,10 @@ def _figures(out: Path, scale: Any, cells: Cells, rates: pl.DataFrame, log: Path
     write_curves(out, scale, cells, learners(scale, rate), log)
     metrics = ["mean_slowdown", "mean_turnaround_s", "mean_wait_s"]
     shown = pl.concat([rates.filter(pl.col("policy").is_in((*BASELINES, HOLD_END))), *_as_chosen(scale, cells, rates)])
-    save(study_plots.metric_bars(shown.filter(pl.col("rate") == round(100 * rate)), metrics, time_unit=UNIT), out / "figures" / "fig3-bars")
+    save(
+        study_plots.metric_bars(shown.filter(pl.col("rate") == round(100 * rate)), metrics, time_unit=UNIT),
+        out / "figures" / "fig3-bars",
+    )
     if len(scale.rates) > 1:
         save(curves.against(shown, "rate", metrics, x_label="Job rate (%)", time_unit=UNIT), out / "figures" / "rates")
     table = log_frame(scale, cells).filter(pl.col("mean_slowdown").is_not_null())

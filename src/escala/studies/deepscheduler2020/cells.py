@@ -1,4 +1,5 @@
-"""The pieces of the study `deepscheduler2020`: fixed schedulers on days, searching, training and judging agents. Each gives plain lists."""
+"""The pieces of the study `deepscheduler2020`: fixed schedulers on days, searching, training and judging agents. Each
+gives plain lists."""
 
 from __future__ import annotations
 
@@ -28,10 +29,22 @@ PRICE = 3.0
 LOOKED_AT = 4  # every so many of the validation days are looked at while MaskablePPO trains
 SHOWN = SCHEDULERS[:3]
 """What figures 21, 25 and 26 show beside the agent."""
-COLUMNS = ("waste_j", "energy_j", "span_s", "transitions", "jobs", "unstarted", "wait_s", "stretch", "delay_s", "slowdown", "pp_slowdown")
+COLUMNS = (
+    "waste_j",
+    "energy_j",
+    "span_s",
+    "transitions",
+    "jobs",
+    "unstarted",
+    "wait_s",
+    "stretch",
+    "delay_s",
+    "slowdown",
+    "pp_slowdown",
+)
 SEEN: dict[str, Any] = {"window": "cut"}
-"""Of each day while searching. On validation days an agent whose waits equal First-Fit's on days cut at their end waits less than it on
-days run to completion; searched the other way round it waits longer on cut ones."""
+"""Of each day while searching. On validation days an agent whose waits equal First-Fit's on days cut at their end waits
+less than it on days run to completion; searched the other way round it waits longer on cut ones."""
 Given = dict[str, Any]
 
 
@@ -42,8 +55,8 @@ def columns_of(rows: Rows, runs: int = 1) -> dict[str, list[float]]:
 
 
 def _slowdowns(days: Sequence[Workload], starts: Sequence[Floats]) -> list[list[float]]:
-    """Slowdown (wait + runtime) / runtime of every job (R3 figures 25 and 26), [runs][jobs]; one that did not start has waited until the
-    day's end, so that its slowdown is at least this. starts: of the jobs of each day, run by run."""
+    """Slowdown (wait + runtime) / runtime of every job (R3 figures 25 and 26), [runs][jobs]; one that did not start has
+    waited until the day's end, so that its slowdown is at least this. starts: of the jobs of each day, run by run."""
     out = []
     for run in range(len(starts) // len(days)):
         values: list[float] = []
@@ -55,9 +68,11 @@ def _slowdowns(days: Sequence[Workload], starts: Sequence[Floats]) -> list[list[
     return out
 
 
-def fixed(source: Given, part: str, schedulers: Sequence[str] = SCHEDULERS, windows: Sequence[str] = WINDOWS) -> dict[str, Any]:
-    """Schedulers by name over nodes that go off after 5 idle minutes: window -> scheduler -> columns; "jobs": slowdown of every job
-    [1][jobs], with the days cut."""
+def fixed(
+    source: Given, part: str, schedulers: Sequence[str] = SCHEDULERS, windows: Sequence[str] = WINDOWS
+) -> dict[str, Any]:
+    """Schedulers by name over nodes that go off after 5 idle minutes: window -> scheduler -> columns; "jobs": slowdown
+    of every job [1][jobs], with the days cut."""
     one = inputs.days(**source)
     days = getattr(one, part)
     out: dict[str, Any] = {window: {} for window in windows} | {"jobs": {}}
@@ -75,15 +90,21 @@ def at_once(source: Given) -> dict[str, Any]:
     """Schedulers over nodes that go off as soon as they are idle, on held-out days: window -> scheduler -> columns."""
     one = inputs.days(**source)
     return {
-        window: {name: columns_of(simulated(one.test, one.platform, name, AT_ONCE, window)[0]) for name in SWITCHED} for window in WINDOWS
+        window: {name: columns_of(simulated(one.test, one.platform, name, AT_ONCE, window)[0]) for name in SWITCHED}
+        for window in WINDOWS
     }
 
 
 def judged(
-    agent: Any, days: Sequence[Workload], platform: Any, seed: int, windows: Sequence[str] = WINDOWS, drain_days: float = 7.0
+    agent: Any,
+    days: Sequence[Workload],
+    platform: Any,
+    seed: int,
+    windows: Sequence[str] = WINDOWS,
+    drain_days: float = 7.0,
 ) -> dict[str, Any]:
-    """An agent on days: window -> columns of the sampled policy (means of RUNS runs) and of its greedy actions; "jobs": slowdown of
-    every job [RUNS][jobs], sampled, with the days cut. drain_days: after the first, at most."""
+    """An agent on days: window -> columns of the sampled policy (means of RUNS runs) and of its greedy actions; "jobs":
+    slowdown of every job [RUNS][jobs], sampled, with the days cut. drain_days: after the first, at most."""
     options = agent.env_options | {"drain_days": drain_days}
     out: dict[str, Any] = {}
     for window in windows:
@@ -104,8 +125,8 @@ def _drawn(agent: Any, seed: int) -> Choose:
 
 
 def high_price(days: Sequence[Workload], platform: Any) -> float:
-    """A price of waiting beyond the limit that no saving pays for: PRICE times First-Fit's waste, shared among the minutes that its jobs
-    wait and run up to an hour each, in idle minutes of the platform."""
+    """A price of waiting beyond the limit that no saving pays for: PRICE times First-Fit's waste, shared among the
+    minutes that its jobs wait and run up to an hour each, in idle minutes of the platform."""
     rows, _ = simulated(days, platform, "first-fit", BENEATH, "cut")
     waste = sum(row["waste_j"] for row in rows) / idle_watts(platform) / 60.0
     return float(max(1e-6, PRICE * waste / (60.0 * sum(row["jobs"] for row in rows))))
@@ -130,7 +151,9 @@ def rules_on(source: Given) -> dict[str, Any]:
     out: dict[str, Any] = {name: {"validation": {}, "test": {}} for name in rules()}
     for part, window in product(("validation", "test"), WINDOWS):
         days = getattr(one, part)
-        batch = SchedulingBatch(len(days), list(days), one.platform, waits=True, places=PLACES, drain_days=7.0, window=window)
+        batch = SchedulingBatch(
+            len(days), list(days), one.platform, waits=True, places=PLACES, drain_days=7.0, window=window
+        )
         for name, weights in rules().items():
             waste, wait, _ = whole_days(weights, batch)
             out[name][part][window] = {"waste_j": waste.tolist(), "wait_s": wait.tolist()}
@@ -149,20 +172,26 @@ def searched(
     keep: str,
     parts: Sequence[str],
 ) -> dict[str, Any]:
-    """Search an agent by whole days (`escala.agents.search_scheduler`) and judge it. limit: of the waits, as a share of First-Fit's on the
-    same days, in each of so many strata; beyond it waiting costs."""
+    """Search an agent by whole days (`escala.agents.search_scheduler`) and judge it. limit: of the waits, as a share of
+    First-Fit's on the same days, in each of so many strata; beyond it waiting costs."""
     one = inputs.days(**source)
     price = price_of(one)
     agent = search_scheduler(
-        one.train, one.platform, price=price, limit=limit, strata=strata, validation=one.validation, generations=generations,
-        population=population, days_each=days_each, seed=seed, out=keep, **SEEN,
+        one.train, one.platform, price=price, limit=limit, strata=strata, validation=one.validation,
+        generations=generations, population=population, days_each=days_each, seed=seed, out=keep, **SEEN,
     )  # fmt: skip
-    out = {part: judged(agent, getattr(one, part), one.platform, seed, WINDOWS if part != "train" else ("cut",)) for part in parts}
-    return out | {name: agent.manifest[name] for name in ("curve", "score", "steps_done", "elapsed_s", "price", "limit")}
+    out = {
+        part: judged(agent, getattr(one, part), one.platform, seed, WINDOWS if part != "train" else ("cut",))
+        for part in parts
+    }
+    return out | {
+        name: agent.manifest[name] for name in ("curve", "score", "steps_done", "elapsed_s", "price", "limit")
+    }
 
 
 def learnt(source: Given, preset: str, steps: int, seed: int, keep: str, parts: Sequence[str]) -> dict[str, Any]:
-    """Train an agent by MaskablePPO on R3's reward, keep the weights that do best on some of the validation days, and judge it."""
+    """Train an agent by MaskablePPO on R3's reward, keep the weights that do best on some of the validation days, and
+    judge it."""
     from escala.agents import load_agent, train
     from escala.agents.checkpoint import ended
 
@@ -172,8 +201,8 @@ def learnt(source: Given, preset: str, steps: int, seed: int, keep: str, parts: 
     else:
         unfinished = (Path(keep) / "checkpoint.npz").is_file()
         agent = train(
-            "escala/Scheduling-v0", list(one.train), one.platform, steps=steps, seed=seed, preset=preset, out=keep, resume=unfinished,
-            validation=list(one.validation[::LOOKED_AT]),
+            "escala/Scheduling-v0", list(one.train), one.platform, steps=steps, seed=seed, preset=preset, out=keep,
+            resume=unfinished, validation=list(one.validation[::LOOKED_AT]),
         )  # fmt: skip
     out = {part: judged(agent, getattr(one, part), one.platform, seed) for part in parts}
     return out | {name: agent.manifest[name] for name in ("steps_done", "elapsed_s")}

@@ -18,7 +18,12 @@ NAMES = ("orion", "kth")
 """Inputs that are one log, with an agent that is kept."""
 LIMIT = "0.95"
 AGENT, RULE = "agent", f"sjf-fit + {AT_ONCE}"
-RULES = {"easy": ("easy", BENEATH), "first-fit": ("first-fit", BENEATH), "sjf-fit": ("sjf-fit", BENEATH), RULE: ("sjf-fit", AT_ONCE)}
+RULES = {
+    "easy": ("easy", BENEATH),
+    "first-fit": ("first-fit", BENEATH),
+    "sjf-fit": ("sjf-fit", BENEATH),
+    RULE: ("sjf-fit", AT_ONCE),
+}
 COLUMNS = {"waste_vs_easy": ("waste_j", "change", "easy"), "wait_vs_first_fit": ("wait_s", "change", "first-fit")}
 
 

@@ -1,12 +1,13 @@
 """R3 (Casagrande, dissertation 2020), DeepScheduler: can a learnt scheduler waste less energy without longer waits?
 
-The same days as in `deepshutdown2020`; nodes go off after 5 idle minutes under every scheduler; each day once cut at its end, once run to
-completion. First-Fit, EASY, SAF and, beyond the paper, the shortest walltime first (which waits least of all) against agents that choose
-which waiting job starts, or that none does. The agents are two linear scores for every waiting job, searched by whole days
-(`escala.agents.search_scheduler`) that are cut at their end, for the least waste with a mean wait below a limit, at several limits; which
-limit counts is decided on validation days: the least waste with a mean wait not above First-Fit's, on cut days and on days run to
-completion. Agents that are searched, chosen and judged on the author's days run to completion alone stand in `completed`: over nodes that
-go off after 5 idle minutes and at once, beside every pair of a rule and a shutdown policy. Beside them, as evidence of what was tried:
+The same days as in `deepshutdown2020`; nodes go off after 5 idle minutes under every scheduler; each day once cut at
+its end, once run to completion. First-Fit, EASY, SAF and, beyond the paper, the shortest walltime first (which waits
+least of all) against agents that choose which waiting job starts, or that none does. The agents are two linear scores
+for every waiting job, searched by whole days (`escala.agents.search_scheduler`) that are cut at their end, for the
+least waste with a mean wait below a limit, at several limits; which limit counts is decided on validation days: the
+least waste with a mean wait not above First-Fit's, on cut days and on days run to completion. Agents that are searched,
+chosen and judged on the author's days run to completion alone stand in `completed`: over nodes that go off after 5 idle
+minutes and at once, beside every pair of a rule and a shutdown policy. Beside them, as evidence of what was tried:
 MaskablePPO in the printed setting (three GRUs).
 """
 
@@ -29,10 +30,11 @@ NAME = "deepscheduler2020"
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done. limits: of the mean wait, as shares of First-Fit's; seeds: training seeds of every limit on the author's days;
-    stratified: limits that one seed keeps in each of so many `strata` of the author's days; other_*: on the other inputs; printed:
-    decisions of MaskablePPO on the author's days; completed: limits of the agents of `completed`, on the author's days, in so many seeds
-    and generations; lengths: days of an episode in the sweep."""
+    """How much is done. limits: of the mean wait, as shares of First-Fit's; seeds: training seeds of every limit on the
+    author's days;
+    stratified: limits that one seed keeps in each of so many `strata` of the author's days; other_*: on the other
+    inputs; printed: decisions of MaskablePPO on the author's days; completed: limits of the agents of `completed`, on
+    the author's days, in so many seeds and generations; lengths: days of an episode in the sweep."""
 
     inputs: tuple[str, ...] | None = None
     most: int | None = None
@@ -57,16 +59,16 @@ class Scale:
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
-        inputs=(inputs.AUTHOR, "orion"), most=8, generated_days=40, limits=(1.0,), stratified=(), seeds=1, generations=2, population=4,
-        days_each=8,
+        inputs=(inputs.AUTHOR, "orion"), most=8, generated_days=40, limits=(1.0,), stratified=(), seeds=1,
+        generations=2, population=4, days_each=8,
         other_generations=1, other_days_each=8, printed=0, completed=(1.0,), completed_generations=1, lengths=(1.0,),
     ),
     "short": Scale(),
     "paper": Scale(
-        generated_days=2000, limits=(0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05), seeds=5, generations=60, population=60, days_each=2000,
-        other_days_each=2000,
-        other_limits=(0.8, 0.9, 1.0), other_generations=60, printed=25_000_000, printed_seeds=5, completed=(0.85, 0.95, 1.05, 1.2),
-        completed_seeds=5, completed_generations=40,
+        generated_days=2000, limits=(0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05), seeds=5, generations=60, population=60,
+        days_each=2000, other_days_each=2000,
+        other_limits=(0.8, 0.9, 1.0), other_generations=60, printed=25_000_000, printed_seeds=5,
+        completed=(0.85, 0.95, 1.05, 1.2), completed_seeds=5, completed_generations=40,
     ),
 }  # fmt: skip
 
@@ -83,11 +85,19 @@ def cells_of(scale: Scale, traces: Path | None, out: Path) -> list[Cell]:
         cells.append(Cell(f"fixed/{name}/train", work.fixed, one | few, 60))
         cells.append(Cell(f"rules/{name}", work.rules_on, one, 60))
         cells.append(Cell(f"atonce/{name}", work.at_once, one, 15))
-        search = {"population": scale.population, "generations": scale.generations if author else scale.other_generations}
+        search = {
+            "population": scale.population,
+            "generations": scale.generations if author else scale.other_generations,
+        }
         search["days_each"] = scale.days_each if author else scale.other_days_each
         cost = 1e-3 * search["population"] * search["generations"] * search["days_each"]
-        tried = {f"{limit:g}": (limit, 1, scale.seeds if author else 1) for limit in (scale.limits if author else scale.other_limits)}
-        tried |= {f"{limit:g}x{scale.strata}": (limit, scale.strata, 1) for limit in (scale.stratified if author else ())}
+        tried = {
+            f"{limit:g}": (limit, 1, scale.seeds if author else 1)
+            for limit in (scale.limits if author else scale.other_limits)
+        }
+        tried |= {
+            f"{limit:g}x{scale.strata}": (limit, scale.strata, 1) for limit in (scale.stratified if author else ())
+        }
         for key, (limit, strata, seeds) in tried.items():
             kept = {"limit": limit, "strata": strata}
             cells.append(Cell(f"rule/{name}/{key}", work.rule, one | kept, 60))
@@ -97,17 +107,27 @@ def cells_of(scale: Scale, traces: Path | None, out: Path) -> list[Cell]:
                 given = one | search | kept | {"seed": seed, "keep": keep, "parts": parts}
                 cells.append(Cell(f"search/{name}/{key}/{seed}", work.searched, given, cost))
         if author:
-            cells += completed.cells_of(scale, name, one, search | {"generations": scale.completed_generations}, out / "agents")
+            cells += completed.cells_of(
+                scale, name, one, search | {"generations": scale.completed_generations}, out / "agents"
+            )
         for seed in range(scale.printed_seeds if author and scale.printed else 0):
             keep = str(out / "agents" / f"{name}-printed-{seed}")
-            given = one | {"preset": "printed", "steps": scale.printed, "seed": seed, "keep": keep, "parts": ("validation", "test")}
+            given = one | {
+                "preset": "printed",
+                "steps": scale.printed,
+                "seed": seed,
+                "keep": keep,
+                "parts": ("validation", "test"),
+            }
             cells.append(Cell(f"ppo/{name}/printed/{seed}", work.learnt, given, scale.printed / 1e3))
     return cells
 
 
 def length_cells(scale: Scale, traces: Path | None, out: Path) -> list[Cell]:
     """The sweep over lengths of episodes, by the agents that lie in `out`."""
-    return longer.cells_of({name: _source(scale, name, traces) for name in inputs.names(traces)}, out / "agents", scale.lengths)
+    return longer.cells_of(
+        {name: _source(scale, name, traces) for name in inputs.names(traces)}, out / "agents", scale.lengths
+    )
 
 
 def _source(scale: Scale, name: str, traces: Path | None) -> dict[str, Any]:
@@ -116,9 +136,15 @@ def _source(scale: Scale, name: str, traces: Path | None) -> dict[str, Any]:
 
 
 def run(
-    scale: str, out: Path, *, jobs: int | str = 2, traces: Path | None = None, progress: Callable[[float], None] | None = None
+    scale: str,
+    out: Path,
+    *,
+    jobs: int | str = 2,
+    traces: Path | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> dict[str, Any]:
-    """Do the study and write it into `out`: claims, tables, figures, agents, manifest. Interrupted, the same call goes on.
+    """Do the study and write it into `out`: claims, tables, figures, agents, manifest. Interrupted, the same call goes
+    on.
 
     jobs: processes side by side, or an engine, as `run_cells` takes it.
     traces: the folder of real logs; by default $ESCALA_TRACES, or the one beside the repository.

@@ -25,8 +25,12 @@ FIGURE_21 = ("waste_j", "mean_wait_s", "mean_pp_slowdown")
 
 
 def limits(cells: Cells, name: str) -> list[str]:
-    """Limits of waiting that were tried on an input: "0.95", and "0.95x3" where each of three strata of the days keeps it."""
-    return sorted({key.split("/")[2] for key in cells if key.startswith(f"search/{name}/")}, key=lambda key: (float(_parts(key)[0]), key))
+    """Limits of waiting that were tried on an input: "0.95", and "0.95x3" where each of three strata of the days keeps
+    it."""
+    return sorted(
+        {key.split("/")[2] for key in cells if key.startswith(f"search/{name}/")},
+        key=lambda key: (float(_parts(key)[0]), key),
+    )
 
 
 def _parts(limit: str) -> tuple[str, str]:
@@ -36,8 +40,8 @@ def _parts(limit: str) -> tuple[str, str]:
 
 
 def tables(cells: Cells, name: str, window: str, limit: str, part: str = "test") -> dict[str, dict[str, Floats]]:
-    """Scheduler -> column -> [seeds, days]; energies are counted until EASY's end of each day. The rule is the one that searches begin
-    with."""
+    """Scheduler -> column -> [seeds, days]; energies are counted until EASY's end of each day. The rule is the one that
+    searches begin with."""
     out = {policy: table_of([columns]) for policy, columns in cells[f"fixed/{name}/{part}"][window].items()}
     searched = [cells[key] for key in sorted(cells) if key.startswith(f"search/{name}/{limit}/")]
     for how, label in (("sampled", AGENT), ("likeliest", LIKELIEST)):
@@ -54,9 +58,9 @@ def of_rules(cells: Cells, name: str, window: str, part: str) -> dict[str, dict[
 
 
 def chosen_limit(cells: Cells, name: str) -> tuple[str, float]:
-    """The limit whose agents waste least on validation days, among those that wait no longer than First-Fit on average, both on days cut at
-    their end and on days run to completion; the one that waits least where none does. And its wait there against First-Fit's (the larger
-    change)."""
+    """The limit whose agents waste least on validation days, among those that wait no longer than First-Fit on average,
+    both on days cut at their end and on days run to completion; the one that waits least where none does. And its wait
+    there against First-Fit's (the larger change)."""
     waste, wait = {}, {}
     for limit in limits(cells, name):
         both = [Resampled(tables(cells, name, window, limit, "validation"), resamples=2) for window in WINDOWS]
@@ -106,7 +110,9 @@ def _frontiers(out: Path, beginnings: pl.DataFrame) -> None:
 
     mark = pl.when(pl.col("kind") == "rule").then(pl.when("begins").then(pl.lit("begun with")).otherwise(pl.lit("")))
     told = mark.otherwise(pl.col("policy").str.replace("agent, ", ""))
-    for (name,), rows in beginnings.filter(pl.col("part") == "test").with_columns(mark=told).group_by("input", maintain_order=True):
+    for (name,), rows in (
+        beginnings.filter(pl.col("part") == "test").with_columns(mark=told).group_by("input", maintain_order=True)
+    ):
         titles = {"Days cut at 24 h": "cut", "Days run to completion": "drain"}
         panels = {title: rows.filter(pl.col("window") == window) for title, window in titles.items()}
         save(frontier_plots.waste_against_wait(panels), out / "figures" / f"frontier-{name}")
@@ -130,7 +136,8 @@ def _claims(cells: Cells, name: str, window: str) -> list[Claim]:
          at_most(0.0, 0.0)),
         ("wait_vs_rule", "mean wait against the rule that searches begin with", r.change(AGENT, RULE, "wait_s"), None),
         ("rule.waste_vs_easy", "energy waste of that rule against EASY", r.change(RULE, "easy", "waste_j"), None),
-        ("rule.wait_vs_first_fit", "mean wait of that rule against First-Fit", r.change(RULE, "first-fit", "wait_s"), None),
+        ("rule.wait_vs_first_fit", "mean wait of that rule against First-Fit", r.change(RULE, "first-fit", "wait_s"),
+         None),
         ("pp_slowdown_vs_first_fit", "mean per-processor slowdown against First-Fit",
          r.change(AGENT, "first-fit", "pp_slowdown"), None),
     ]  # fmt: skip
@@ -148,7 +155,9 @@ def _claims(cells: Cells, name: str, window: str) -> list[Claim]:
         value, low, high = interval(values)
         unit = "share" if key.startswith("unstarted") else "relative change"
         share, strata = _parts(limit)
-        note = f"searched for a mean wait up to {share} of First-Fit's" + (f" in each of {strata} strata of days" if strata != "1" else "")
+        note = f"searched for a mean wait up to {share} of First-Fit's" + (
+            f" in each of {strata} strata of days" if strata != "1" else ""
+        )
         note += f"; on validation days {over:+.1%}, longer than allowed" if over > 0.0 else ""
         out.append(Claim(f"r3.{key}.{end}", f"{text}, {ended}", None, value, low, high, unit, seeds, r.n,
                          None if holds is None else holds(value, low, high), note))  # fmt: skip
@@ -169,28 +178,35 @@ def policies_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
                     "input": name, "window": window, "policy": policy, "waste_kJ_a_day": float(day.mean()),
                     "waste_kJ_p10": float(np.percentile(day, 10)), "waste_kJ_p90": float(np.percentile(day, 90)),
                     "waste_vs_easy": waste, "waste_vs_easy_low": low, "waste_vs_easy_high": high,
-                    "energy_kWh": float(t["energy_j"].mean() / 3.6e6), "energy_vs_easy": float(r.change(policy, "easy", "energy_j")[0]),
+                    "energy_kWh": float(t["energy_j"].mean() / 3.6e6), "energy_vs_easy": float(r.change(policy, "easy",
+                                                                                                        "energy_j")[0]),
                     "wait_min": float(r.mean(policy, "wait_s")[0] / 60.0),
                     "wait_vs_first_fit": float(r.change(policy, "first-fit", "wait_s")[0]),
-                    "pp_slowdown": float(r.mean(policy, "pp_slowdown")[0]), "stretch": float(r.mean(policy, "stretch")[0]),
-                    "transitions": float(t["transitions"].mean()), "unstarted_share": float(r.mean(policy, "unstarted")[0]),
+                    "pp_slowdown": float(r.mean(policy, "pp_slowdown")[0]),
+                    "stretch": float(r.mean(policy, "stretch")[0]),
+                    "transitions": float(t["transitions"].mean()), "unstarted_share": float(r.mean(policy,
+                                                                                                   "unstarted")[0]),
                 })  # fmt: skip
     return pl.DataFrame(rows)
 
 
 def at_once_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
-    """Rules over nodes that go off at once, against EASY's waste and First-Fit's wait over nodes that go off after 5 idle minutes."""
+    """Rules over nodes that go off at once, against EASY's waste and First-Fit's wait over nodes that go off after 5
+    idle minutes."""
     rows = []
     for name, window in product(every, WINDOWS):
         after = cells[f"fixed/{name}/test"][window]
         found = {rule: table_of([after[rule]]) for rule in ("easy", "first-fit")}
-        found |= {f"{rule} + {AT_ONCE}": table_of([columns]) for rule, columns in cells[f"atonce/{name}"][window].items()}
+        found |= {
+            f"{rule} + {AT_ONCE}": table_of([columns]) for rule, columns in cells[f"atonce/{name}"][window].items()
+        }
         r = Resampled(found, resamples=1000)
         for policy in found:
             row: dict[str, Any] = {"input": name, "window": window, "policy": policy}
             row["wait_min"] = float(r.mean(policy, "wait_s")[0] / 60.0)
             for what, values in (
-                ("waste_vs_easy", r.change(policy, "easy", "waste_j")), ("wait_vs_first_fit", r.change(policy, "first-fit", "wait_s")),
+                ("waste_vs_easy", r.change(policy, "easy", "waste_j")),
+                ("wait_vs_first_fit", r.change(policy, "first-fit", "wait_s")),
             ):  # fmt: skip
                 row[what], row[f"{what}_low"], row[f"{what}_high"] = interval(values)
             rows.append(row)
@@ -208,7 +224,8 @@ def limits_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
                 rows.append({
                     "input": name, "limit": float(_parts(limit)[0]), "strata": int(_parts(limit)[1]),
                     "chosen": limit == chosen_limit(cells, name)[0], "part": part, "window": window,
-                    "seeds": found[AGENT]["waste_j"].shape[0], "waste_vs_easy": float(r.change(AGENT, "easy", "waste_j")[0]),
+                    "seeds": found[AGENT]["waste_j"].shape[0], "waste_vs_easy": float(r.change(AGENT, "easy",
+                                                                                               "waste_j")[0]),
                     "wait_vs_first_fit": float(r.change(AGENT, "first-fit", "wait_s")[0]),
                 })  # fmt: skip
     return pl.DataFrame(rows)
@@ -221,10 +238,15 @@ def rules_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
         best = {limit: cells[f"rule/{name}/{limit}"]["rule"] for limit in limits(cells, name)}
         for part, window in product(("validation", "test"), WINDOWS):
             found = tables(cells, name, window, chosen_limit(cells, name)[0], part)
-            agents = {f"agent, {limit}": tables(cells, name, window, limit, part)[AGENT] for limit in limits(cells, name)}
+            agents = {
+                f"agent, {limit}": tables(cells, name, window, limit, part)[AGENT] for limit in limits(cells, name)
+            }
             fixed = {policy: table for policy, table in found.items() if policy not in (AGENT, LIKELIEST, RULE)}
             both = {"scheduler": fixed, "rule": of_rules(cells, name, window, part), "agent": agents}
-            r = Resampled({f"{kind}/{policy}": table for kind, some in both.items() for policy, table in some.items()}, resamples=2)
+            r = Resampled(
+                {f"{kind}/{policy}": table for kind, some in both.items() for policy, table in some.items()},
+                resamples=2,
+            )
             for kind, policy in ((kind, policy) for kind, some in both.items() for policy in some):
                 rows.append({
                     "input": name, "part": part, "window": window, "kind": kind, "policy": policy,
@@ -245,7 +267,8 @@ def seeds_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
             for key in sorted(key for key in cells if key.startswith(f"search/{name}/{limit}/")):
                 ours = cells[key][part][window]["sampled"]
                 rows.append({
-                    "input": name, "limit": float(_parts(limit)[0]), "strata": int(_parts(limit)[1]), "seed": int(key.split("/")[3]),
+                    "input": name, "limit": float(_parts(limit)[0]), "strata": int(_parts(limit)[1]),
+                    "seed": int(key.split("/")[3]),
                     "part": part, "window": window, "waste_vs_easy": sum(ours["waste_j"]) / easy - 1.0,
                     "wait_vs_first_fit": sum(ours["wait_s"]) / first_fit - 1.0,
                 })  # fmt: skip
@@ -259,7 +282,9 @@ def learners_frame(cells: Cells) -> pl.DataFrame:
         if key.startswith("ppo/"):
             _, name, preset, seed = key.split("/")
             for part in ("validation", "test"):
-                fixed = {policy: table_of([columns]) for policy, columns in cells[f"fixed/{name}/{part}"]["drain"].items()}
+                fixed = {
+                    policy: table_of([columns]) for policy, columns in cells[f"fixed/{name}/{part}"]["drain"].items()
+                }
                 r = Resampled(fixed | {AGENT: table_of([cell[part]["drain"]["sampled"]])}, resamples=2)
                 rows.append({
                     "input": name, "preset": preset, "seed": int(seed), "part": part, "decisions": cell["steps_done"],
@@ -275,14 +300,17 @@ def score_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
     for name in every:
         start = f"search/{name}/{chosen_limit(cells, name)[0]}/"
         for key in sorted(k for k in cells if k.startswith(start)):
-            rows += [{"input": name, "seed": int(key.split("/")[3]), "number": n, "weight": w} for n, w in cells[key]["score"].items()]
+            rows += [
+                {"input": name, "seed": int(key.split("/")[3]), "number": n, "weight": w}
+                for n, w in cells[key]["score"].items()
+            ]
     return pl.DataFrame(rows)
 
 
 def _figures(out: Path, cells: Cells, every: list[str]) -> None:
-    """R3 figures 21 (waste summed over days, means of wait and of per-processor slowdown so far), 25 (jobs by class of slowdown) and 26
-    (slowdown of sequential submissions, outliers left out). In the latter two all runs of all seeds count as the agent's jobs, and a job
-    that did not start has waited until the day's end."""
+    """R3 figures 21 (waste summed over days, means of wait and of per-processor slowdown so far), 25 (jobs by class of
+    slowdown) and 26 (slowdown of sequential submissions, outliers left out). In the latter two all runs of all seeds
+    count as the agent's jobs, and a job that did not start has waited until the day's end."""
     from escala.report import class_plots, save, study_plots
 
     figures = out / "figures"
@@ -313,9 +341,9 @@ def _searched(cells: Cells, name: str) -> list[Any]:
 
 
 def days_frame(cells: Cells, name: str) -> pl.DataFrame:
-    """One row a policy and day, cut, of the training days (the agent of the first seed) and the held-out days (mean of all seeds): its
-    waste, and its jobs' mean wait and per-processor slowdown; of these two the days below the policy's 10th and above its 90th percentile
-    of either part are left out (null), as R3 does."""
+    """One row a policy and day, cut, of the training days (the agent of the first seed) and the held-out days (mean of
+    all seeds): its waste, and its jobs' mean wait and per-processor slowdown; of these two the days below the policy's
+    10th and above its 90th percentile of either part are left out (null), as R3 does."""
     held = tables(cells, name, "cut", chosen_limit(cells, name)[0])
     seen = {policy: table_of([columns]) for policy, columns in cells[f"fixed/{name}/train"]["cut"].items()}
     seen[AGENT] = table_of([_searched(cells, name)[0]["train"]["cut"]["sampled"]])
@@ -326,7 +354,9 @@ def days_frame(cells: Cells, name: str) -> pl.DataFrame:
             days = len(mean["jobs"])
             columns = {"waste_j": mean["waste_j"], "mean_wait_s": _usual(mean["wait_s"] / mean["jobs"])}
             columns["mean_pp_slowdown"] = _usual(mean["pp_slowdown"] / mean["jobs"])
-            rows.append(pl.DataFrame({"held_out": [held_out] * days, "policy": [policy] * days, "day": range(days), **columns}))
+            rows.append(
+                pl.DataFrame({"held_out": [held_out] * days, "policy": [policy] * days, "day": range(days), **columns})
+            )
     return pl.concat(rows).with_columns(pl.col(FIGURE_21[1:]).fill_nan(None))
 
 

@@ -44,8 +44,9 @@ def write_figures(out: Path, cells: Cells, every: list[str], years: pl.DataFrame
 
 
 def _sums(cells: Cells, name: str, out: Path) -> None:
-    """R3 figure 20: waste summed over the training days, then over the held-out days, of each group of days (the author's own where there
-    are some); days cut. The agent of the first seed on training days, the mean of all on held-out days."""
+    """R3 figure 20: waste summed over the training days, then over the held-out days, of each group of days (the
+    author's own where there are some); days cut. The agent of the first seed on training days, the mean of all on
+    held-out days."""
     from escala.report import save, study_plots
 
     about, train, test = cells[f"about/{name}"], cells[f"train/{name}"]["cut"], tables(cells, name, "cut")
@@ -56,25 +57,33 @@ def _sums(cells: Cells, name: str, out: Path) -> None:
     group, held = [*parts[0], *parts[1]], [False] * len(parts[0]) + [True] * len(parts[1])
     table = pl.DataFrame({"group": group, "held_out": held, **waste}).sort("group", "held_out", maintain_order=True)
     write_table(out, f"fig20-{name}", table)
-    save(study_plots.sums_by_group(table.rename(named), [named(policy) for policy in waste]), out / "figures" / f"fig20-{name}")
+    save(
+        study_plots.sums_by_group(table.rename(named), [named(policy) for policy in waste]),
+        out / "figures" / f"fig20-{name}",
+    )
 
 
 def _possible(cells: Cells, name: str, figures: Path) -> None:
-    """Waste against stretch of each policy, and below it what no policy with the same waits can be below. Days run to completion."""
+    """Waste against stretch of each policy, and below it what no policy with the same waits can be below. Days run to
+    completion."""
     from escala.report import save
     from escala.report.frontier_plots import waste_above_bound
 
     rows = headroom.frame(cells, name)
-    table = rows.select("policy", "stretch", waste_j=1e3 * pl.col("waste_kJ_a_day"), bound=1e3 * pl.col("bound_kJ_a_day"))
+    table = rows.select(
+        "policy", "stretch", waste_j=1e3 * pl.col("waste_kJ_a_day"), bound=1e3 * pl.col("bound_kJ_a_day")
+    )
     save(waste_above_bound(table, "waste_j"), figures / f"headroom-{name}")
 
 
 def levels(cells: Cells, name: str, cost: float, every: int = 1) -> dict[str, float]:
-    """What every constant choice, OR* and a random off-reservation return a validation day, as a search sees it: in idle minutes of the
-    platform, a walltime waited at `cost`; every so many of the days. Of the latter two a job's wait in walltimes is counted exactly, of
-    constants minute by minute, as the reward has it."""
+    """What every constant choice, OR* and a random off-reservation return a validation day, as a search sees it: in
+    idle minutes of the platform, a walltime waited at `cost`; every so many of the days. Of the latter two a job's wait
+    in walltimes is counted exactly, of constants minute by minute, as the reward has it."""
     measure, idle_j = priced(cells, name, cost), idle_minute_j(cells, name)
-    out = {policy: float(measure(columns)[::every].mean()) for policy, columns in cells[f"levels/{name}"]["seen"].items()}
+    out = {
+        policy: float(measure(columns)[::every].mean()) for policy, columns in cells[f"levels/{name}"]["seen"].items()
+    }
     for policy, columns in cells[f"seen/{name}"]["seen"].items():
         returns = -(np.array(columns["waste_j"]) / idle_j + cost * np.array(columns["stretch"]))
         out[policy] = float(returns[::every].mean())
@@ -89,13 +98,21 @@ def levels_of_r3(cells: Cells, name: str, every: int = 1) -> dict[str, float]:
 
 
 def _curve(cells: Cells, name: str, out: Path) -> None:
-    """R3 figure 24: the validation days while learning, and the levels of other policies on them: one panel a learner, each with its own
-    days and reward."""
+    """R3 figure 24: the validation days while learning, and the levels of other policies on them: one panel a learner,
+    each with its own days and reward."""
     from escala.report import curves, save
 
-    by_search, by_r3 = "Return a validation day\n(idle minutes of the platform)", "Return a validation day\n(R3's own reward)"
+    by_search, by_r3 = (
+        "Return a validation day\n(idle minutes of the platform)",
+        "Return a validation day\n(R3's own reward)",
+    )
     searched = seeds_of(cells, name)
-    points = [(int(step), value, k) for k, cell in enumerate(searched) for step, _, value in cell["curve"] if value is not None]
+    points = [
+        (int(step), value, k)
+        for k, cell in enumerate(searched)
+        for step, _, value in cell["curve"]
+        if value is not None
+    ]
     found = [("search", "Search by whole days", by_search, points, levels(cells, name, searched[0]["cost"]))]
     for preset, seeds in learners_of(cells, name).items():
         points = [(int(step), value, k) for k, cell in enumerate(seeds) for step, value in cell["curve"]]
@@ -107,8 +124,12 @@ def _curve(cells: Cells, name: str, out: Path) -> None:
     for learner, title, label, points, told in found:
         table = pl.DataFrame(points, schema={"step": pl.Int64, "value": pl.Float64, "seed": pl.Int64}, orient="row")
         rows.append(table.select(pl.lit(learner).alias("learner"), pl.all()))
-        told_rows.append(pl.DataFrame({"learner": [learner] * len(told), "policy": list(told), "value": list(told.values())}))
-        shown.append(curves.Training(table, {named(policy): value for policy, value in _chosen(told).items()}, label, title))
+        told_rows.append(
+            pl.DataFrame({"learner": [learner] * len(told), "policy": list(told), "value": list(told.values())})
+        )
+        shown.append(
+            curves.Training(table, {named(policy): value for policy, value in _chosen(told).items()}, label, title)
+        )
     write_table(out, f"fig24-{name}", pl.concat(rows))
     write_table(out, f"fig24-levels-{name}", pl.concat(told_rows))
     save(curves.learning_curves(shown), out / "figures" / f"fig24-{name}")
@@ -123,8 +144,9 @@ def _chosen(told: dict[str, float]) -> dict[str, float]:
 
 
 def _classes_of_jobs(cells: Cells, name: str, out: Path) -> None:
-    """R3 figures 22 and 23, as distributions: slowdown by inter-arrival class, quartiles and whiskers; runtimes of the 10 000 most slowed
-    jobs, the share of them above each. Held-out days, cut; a job that did not start has waited until the day's end."""
+    """R3 figures 22 and 23, as distributions: slowdown by inter-arrival class, quartiles and whiskers; runtimes of the
+    10 000 most slowed jobs, the share of them above each. Held-out days, cut; a job that did not start has waited until
+    the day's end."""
     from escala.report import class_plots, plots, save
 
     about = cells[f"about/{name}"]
@@ -140,7 +162,9 @@ def _classes_of_jobs(cells: Cells, name: str, out: Path) -> None:
     for policy, values in slow.items():
         boxes[named(policy)] = boxes_by_class(pl.Series(values), classes)
         spread = boxes[named(policy)].select("class", "low", "q1", "q3", "high")
-        by_gap[policy] = by_class(pl.Series(values), classes).join(spread, on="class", how="left", maintain_order="left")
+        by_gap[policy] = by_class(pl.Series(values), classes).join(
+            spread, on="class", how="left", maintain_order="left"
+        )
         worst = np.argsort(-values, kind="stable")[: min(10_000, max(1, len(values) // 4))]
         longest[named(policy)] = pl.Series(runtime[worst])
         by_length[policy] = by_class(pl.Series(values[worst]), pl.Series(lengths[worst], dtype=pl.Enum(kinds)))

@@ -1,10 +1,11 @@
-"""Head-room of shutdown policies on whole days: how much less could have been wasted at no longer waits, and the share of it that each
-policy saves.
+"""Head-room of shutdown policies on whole days: how much less could have been wasted at no longer waits, and the share
+of it that each policy saves.
 
-A policy that lets jobs wait wastes less, so every policy is measured at its own waits: of all schedules in which no job starts later than
-under the policy or under T(0), whichever is later, none wastes less than a proved bound (`escala.bounds.waste_bound`). (T(0) - policy) /
-(T(0) - bound) is then at most the true share. The best of the rules that keep these limits, chosen day by day in hindsight, gives the
-other end: (T(0) - policy) / (T(0) - best of the rules) is at least the true share.
+A policy that lets jobs wait wastes less, so every policy is measured at its own waits: of all schedules in which no job
+starts later than under the policy or under T(0), whichever is later, none wastes less than a proved bound
+(`escala.bounds.waste_bound`). (T(0) - policy) / (T(0) - bound) is then at most the true share. The best of the rules
+that keep these limits, chosen day by day in hindsight, gives the other end: (T(0) - policy) / (T(0) - best of the
+rules) is at least the true share.
 """
 
 from __future__ import annotations
@@ -37,7 +38,12 @@ def cells_of(source: Given, agents: Mapping[int, Path]) -> list[Cell]:
     """The rules, and each searched agent by its seed and folder."""
     rules = Cell(f"headroom/{source['name']}/rules", of_rules, {"source": source}, 3)
     return [rules] + [
-        Cell(f"headroom/{source['name']}/agent/{seed}", of_agent, {"source": source, "seed": seed, "folder": str(folder)}, 1)
+        Cell(
+            f"headroom/{source['name']}/agent/{seed}",
+            of_agent,
+            {"source": source, "seed": seed, "folder": str(folder)},
+            1,
+        )
         for seed, folder in agents.items()
     ]
 
@@ -66,8 +72,8 @@ def _rules(one: inputs.Days) -> dict[str, Rule]:
 
 
 def possible(one: inputs.Days, policy: Rule, rules: Mapping[str, Rule]) -> dict[str, list[float | None]]:
-    """Columns [days]: jobs, summed stretch, and the waste in J of T(0), of the policy, of the best rule within the limits and of the
-    bound. A day on which a job never started has no bound (None)."""
+    """Columns [days]: jobs, summed stretch, and the waste in J of T(0), of the policy, of the best rule within the
+    limits and of the bound. A day on which a job never started has no bound (None)."""
     out: dict[str, list[float | None]] = {name: [] for name in ("jobs", "stretch", "t0", "waste", "found", "lower")}
     for k, day in enumerate(one.test):
         row, start = policy[0][k], policy[1][k]
@@ -96,7 +102,8 @@ def measured(cells: Mapping[str, Any], name: str) -> dict[str, list[Mapping[str,
 
 
 def _shares(columns: Sequence[Mapping[str, Sequence[float | None]]]) -> tuple[Resampled, dict[str, Floats]]:
-    """(the days that have a bound in every seed, resampled; the two ends of the share, and relative changes against T(0))."""
+    """(the days that have a bound in every seed, resampled; the two ends of the share, and relative changes against
+    T(0))."""
     table = {name: np.array([one[name] for one in columns], np.float64) for name in columns[0]}
     bounded = np.isfinite(table["lower"]).all(axis=0)
     r = Resampled({"policy": table}, resamples=2000, days=bounded)
@@ -115,9 +122,17 @@ def claims(cells: Mapping[str, Any], name: str) -> list[Claim]:
         r, found = _shares(columns)
         value, low, high = interval(found["proved"])
         least, most = found["bound_vs_t0"][0], found["of_best_rule"][0]
-        told = f"at most {most:.3f} (the best rule of each day)" if np.isfinite(most) else "no rule was better than T(0)"
-        note = f"the true share is at least this and {told}; proved: at these waits nothing wastes less than {1 + least:.3f} of T(0)'s"
-        text = f"share of what could be saved over T(0) at the waits of {in_words(policy)} that it saves, {r.n} days run to completion"
+        told = (
+            f"at most {most:.3f} (the best rule of each day)" if np.isfinite(most) else "no rule was better than T(0)"
+        )
+        note = (
+            f"the true share is at least this and {told}; proved: at these waits nothing wastes less than "
+            f"{1 + least:.3f} of T(0)'s"
+        )
+        text = (
+            f"share of what could be saved over T(0) at the waits of {in_words(policy)} that it saves, {r.n} days "
+            "run to completion"
+        )
         ident = f"r3.headroom.{policy.replace(':', '')}.{name}"
         out.append(Claim(ident, text, None, value, low, high, "share", len(columns), r.n, None, note))
     return out
@@ -128,7 +143,12 @@ def frame(cells: Mapping[str, Any], name: str) -> pl.DataFrame:
     rows = []
     for policy, columns in measured(cells, name).items():
         r, found = _shares(columns)
-        row: dict[str, Any] = {"input": name, "policy": policy, "days": r.n, "stretch": float(r.mean("policy", "stretch")[0])}
+        row: dict[str, Any] = {
+            "input": name,
+            "policy": policy,
+            "days": r.n,
+            "stretch": float(r.mean("policy", "stretch")[0]),
+        }
         for what, column in (("waste", "waste"), ("bound", "lower")):
             row[f"{what}_kJ_a_day"] = float(r.total("policy", column)[0] / r.n / 1e3)
         row |= {what: float(values[0]) for what, values in found.items()}

@@ -22,7 +22,8 @@ COLUMNS = {"waste_vs_t0": ("waste_j", "change", "timeout:0"), "stretch": ("stret
 
 
 def played(source: dict[str, Any], days: float | None, folder: str) -> dict[str, Any]:
-    """A kept agent, sampled as in the study, and shutdown rules under SAF on episodes of so many days: policy -> columns."""
+    """A kept agent, sampled as in the study, and shutdown rules under SAF on episodes of so many days: policy ->
+    columns."""
     episodes, platform, length = lengths.held_out(source, days)
     out = {rule: columns_of(simulated(episodes, platform, "saf", as_published(rule), "drain")[0]) for rule in RULES}
     found = judged(load_agent(folder), episodes, platform, 0, ("drain",), drain_days=length + 7.0)

@@ -1,4 +1,5 @@
-"""R3's table 5 (Casagrande, dissertation 2020) as it is printed: a day's delay, waste, switches and stretch by cluster and policy."""
+"""R3's table 5 (Casagrande, dissertation 2020) as it is printed: a day's delay, waste, switches and stretch by cluster
+and policy."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ CLUSTERS = {"econome": "Econome", "graphite": "Graphite", "orion": "Orion", "tau
 """Input -> the cluster of the table whose days it has, or is like."""
 POLICIES = {"agent": "DS", "oracle": "OR*", "timeout:0": "T(0)", "timeout:60": "T(1)", "timeout:300": "T(5)"}
 QUANTITIES = ("delay_min", "waste_Wmin", "transitions", "day_stretch")
-"""Four figures of each: mean, deviation, least, most over days. The waste is printed in J, and is in W min: a single node that switches on
-takes 125."""
+"""Four figures of each: mean, deviation, least, most over days. The waste is printed in J, and is in W min: a single
+node that switches on takes 125."""
 
 _PRINTED = """
 Econome DS 48.50 116.77 0.0 1002.00 21738.40 20493.94 125.0 199485.5 93.50 80.38 1.0 797.00 0.22 1.03 0.0 26.68
@@ -31,12 +32,15 @@ Taurus T(0) 49.99 114.82 0.0 1149.00 17441.70 14984.53 375.0 264884.0 82.10 68.2
 Taurus T(1) 50.02 114.75 0.0 1149.00 19664.81 16836.47 375.0 271768.0 76.56 63.23 3.0 1032.00 0.22 1.44 0.0 28.72
 Taurus T(5) 50.23 115.25 0.0 1149.00 28714.38 22920.56 375.0 256368.0 65.29 49.51 2.0 612.00 0.22 1.44 0.0 29.12
 """
-TABLE5 = {(line.split()[0], line.split()[1]): tuple(map(float, line.split()[2:])) for line in _PRINTED.strip().splitlines()}
+TABLE5 = {
+    (line.split()[0], line.split()[1]): tuple(map(float, line.split()[2:])) for line in _PRINTED.strip().splitlines()
+}
 """(cluster, policy) -> the figures of its row."""
 
 
 def beside(name: str, policy: str) -> dict[str, float | None]:
-    """The printed figures that belong beside a policy's on an input, as columns `paper_*`; null where none are printed."""
+    """The printed figures that belong beside a policy's on an input, as columns `paper_*`; null where none are
+    printed."""
     cluster, theirs = CLUSTERS.get(name, ""), POLICIES.get(policy, "")
     found, t0 = TABLE5.get((cluster, theirs)), TABLE5.get((cluster, "T(0)"))
     change = found[4] / t0[4] - 1.0 if found is not None and t0 is not None else None

@@ -13,7 +13,17 @@ from escala.studies.deepshutdown2020.cells import VARIANTS
 from escala.studies.deepshutdown2020.claims import all_claims
 from escala.studies.deepshutdown2020.figures import write_figures
 from escala.studies.deepshutdown2020.paper import beside
-from escala.studies.deepshutdown2020.tables import AGENT, FRONTIER, LEARNERS, LIKELIEST, Cells, learners_of, seeds_of, tables, worths_of
+from escala.studies.deepshutdown2020.tables import (
+    AGENT,
+    FRONTIER,
+    LEARNERS,
+    LIKELIEST,
+    Cells,
+    learners_of,
+    seeds_of,
+    tables,
+    worths_of,
+)
 from escala.studies.lab import r3_inputs as inputs
 from escala.studies.lab.claims import Claim, write_claims, write_table
 from escala.studies.lab.resampled import Floats, Resampled, interval
@@ -25,10 +35,11 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
     every = [key.split("/")[1] for key in cells if key.startswith("about/")]
     claims = all_claims(cells)
     about = (
-        f"Scale {name}. Held-out days, all nodes off at their start, SAF beneath every policy; sampled choices, {scale.seeds} training "
-        f"seeds on the author's days and {scale.other_seeds} elsewhere (other prices of waiting 1, MaskablePPO {scale.ppo_seeds}); "
-        "intervals over days and seeds. `.drain`: days run to completion, "
-        "else cut at 24 h. Relative changes are of sums over days. Other inputs than g5k: read the change of stretch, not its level."
+        f"Scale {name}. Held-out days, all nodes off at their start, SAF beneath every policy; sampled choices, "
+        f"{scale.seeds} training seeds on the author's days and {scale.other_seeds} elsewhere (other prices of "
+        f"waiting 1, MaskablePPO {scale.ppo_seeds}); intervals over days and seeds. `.drain`: days run to completion, "
+        "else cut at 24 h. Relative changes are of sums over days. Other inputs than g5k: read the change of stretch, "
+        "not its level."
     )
     write_claims(out, "deepshutdown2020: learnt shutdown policies", claims, about)
     write_table(out, "table2-inputs", inputs_frame(cells, every))
@@ -62,16 +73,18 @@ def inputs_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
             p = about[part]
             jobs = np.array(p["jobs"], np.float64)
             rows.append({
-                "input": name, "part": part, "nodes": about["nodes"], "cores": about["cores"], "days": p["days"], "jobs": int(jobs.sum()),
-                "jobs_a_day": float(jobs.mean()), "users_a_day": float(np.mean(p["users"])), "load": float(np.mean(p["load"])),
+                "input": name, "part": part, "nodes": about["nodes"], "cores": about["cores"], "days": p["days"],
+                "jobs": int(jobs.sum()),
+                "jobs_a_day": float(jobs.mean()), "users_a_day": float(np.mean(p["users"])),
+                "load": float(np.mean(p["load"])),
                 "sequential_share": float(np.array(p["sequential"]) @ jobs / jobs.sum()),
             })  # fmt: skip
     return pl.DataFrame(rows)
 
 
 def logs_frames(cells: Cells, every: list[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The whole logs (R3 table 2), and their years (figure 11): shares of sequential submissions and of jobs that ended in error, of
-    both kinds of submissions."""
+    """The whole logs (R3 table 2), and their years (figure 11): shares of sequential submissions and of jobs that ended
+    in error, of both kinds of submissions."""
     logs, years = [], []
     for name in (*every, *(name for name in inputs.ANALYSED if f"years/{name}" in cells)):
         found = dict(cells[f"years/{name}"])
@@ -96,13 +109,18 @@ def groups_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
 
 def _spread(values: Floats, what: str) -> dict[str, float]:
     day = values.mean(axis=0)
-    return {what: float(day.mean()), f"{what}_sd": float(day.std()), f"{what}_min": float(day.min()), f"{what}_max": float(day.max())}
+    return {
+        what: float(day.mean()),
+        f"{what}_sd": float(day.std()),
+        f"{what}_min": float(day.min()),
+        f"{what}_max": float(day.max()),
+    }
 
 
 def policies_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
-    """R3 table 5: a day's delay (of all its jobs, and `delayed`, of the delayed ones, as is printed), waste (W min, as its author prints
-    it), switches and stretch: mean, deviation, least, most over days; with changes against T(0) and their intervals. Days cut at 24 h have
-    R3's printed figures beside them (`paper_*`)."""
+    """R3 table 5: a day's delay (of all its jobs, and `delayed`, of the delayed ones, as is printed), waste (W min, as
+    its author prints it), switches and stretch: mean, deviation, least, most over days; with changes against T(0) and
+    their intervals. Days cut at 24 h have R3's printed figures beside them (`paper_*`)."""
     rows = []
     for name in every:
         for window in ("cut", "drain"):
@@ -117,9 +135,11 @@ def policies_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
                     "energy_kWh": float(t["energy_j"].mean() / 3.6e6),
                     "energy_vs_t0": float(r.change(policy, "timeout:0", "energy_j")[0]),
                     **_spread(t["waste_j"] / 60.0, "waste_Wmin"), **_spread(t["transitions"], "transitions"),
-                    **_spread(t["delay_s"] / t["jobs"] / 60.0, "delay_min"), **_spread(t["delay_each_s"] / 60.0, "delayed_min"),
+                    **_spread(t["delay_s"] / t["jobs"] / 60.0, "delay_min"),
+                    **_spread(t["delay_each_s"] / 60.0, "delayed_min"),
                     **_spread(t["stretch"] / t["jobs"], "day_stretch"),
-                    "stretch": float(r.mean(policy, "stretch")[0]), "wait_min": float(r.mean(policy, "wait_s")[0] / 60.0),
+                    "stretch": float(r.mean(policy, "stretch")[0]), "wait_min": float(r.mean(policy,
+                                                                                             "wait_s")[0] / 60.0),
                     "unstarted_share": float(r.mean(policy, "unstarted")[0]),
                     **beside(name if window == "cut" else "", policy),
                 })  # fmt: skip
@@ -127,17 +147,24 @@ def policies_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
 
 
 def delay_frame(cells: Cells) -> pl.DataFrame:
-    """R3's delay on all of the author's days, cut at 24 h: a day's mean over its delayed jobs, and over all of its jobs, in minutes."""
+    """R3's delay on all of the author's days, cut at 24 h: a day's mean over its delayed jobs, and over all of its
+    jobs, in minutes."""
     rows = []
     for policy, columns in cells[f"delay/{inputs.AUTHOR}"].items():
-        each, every = np.array([columns["delay_each_s"]]) / 60.0, np.array([columns["delay_s"]]) / np.array([columns["jobs"]]) / 60.0
-        rows.append({"policy": policy, "days": each.size, **_spread(each, "delayed_min"), **_spread(every, "delay_min")})
+        each, every = (
+            np.array([columns["delay_each_s"]]) / 60.0,
+            np.array([columns["delay_s"]]) / np.array([columns["jobs"]]) / 60.0,
+        )
+        rows.append(
+            {"policy": policy, "days": each.size, **_spread(each, "delayed_min"), **_spread(every, "delay_min")}
+        )
     return pl.DataFrame(rows)
 
 
 def frontier_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
-    """Waste against stretch for hold(x), other rules, and every learnt policy. kind: hold, rule, searched, likeliest or ppo; mark: what it
-    is labelled by in the picture (x, the price of waiting, or a name). against_hold: at the same stretch."""
+    """Waste against stretch for hold(x), other rules, and every learnt policy. kind: hold, rule, searched, likeliest or
+    ppo; mark: what it is labelled by in the picture (x, the price of waiting, or a name). against_hold: at the same
+    stretch."""
     rows = []
     for name in every:
         for window in ("cut", "drain"):
@@ -194,8 +221,8 @@ def author_groups_frame(cells: Cells) -> pl.DataFrame:
             r = Resampled(tables(cells, inputs.AUTHOR, window), resamples=500, days=groups == group)
             for policy in (*FRONTIER, *VARIANTS, "oracle", "timeout:300", AGENT, LIKELIEST):
                 value, low, high = interval(r.change(policy, "timeout:0", "waste_j"))
-                rows.append({"window": window, "group": group, "days": r.n, "policy": policy, "waste_vs_t0": value, "low": low,
-                             "high": high, "stretch": float(r.mean(policy, "stretch")[0])})  # fmt: skip
+                rows.append({"window": window, "group": group, "days": r.n, "policy": policy, "waste_vs_t0": value,
+                             "low": low, "high": high, "stretch": float(r.mean(policy, "stretch")[0])})  # fmt: skip
     return pl.DataFrame(rows)
 
 
@@ -204,5 +231,8 @@ def score_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
     rows = []
     for name in every:
         for seed, cell in enumerate(seeds_of(cells, name)):
-            rows += [{"input": name, "seed": seed, "number": what, "weight": weight} for what, weight in cell["score"].items()]
+            rows += [
+                {"input": name, "seed": seed, "number": what, "weight": weight}
+                for what, weight in cell["score"].items()
+            ]
     return pl.DataFrame(rows)

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.studies.deepshutdown2020.tables import AGENT, LEARNERS, LIKELIEST, Cells, idle_minute_j, learners_of, seeds_of
+from escala.studies.deepshutdown2020.tables import (
+    AGENT,
+    LEARNERS,
+    LIKELIEST,
+    Cells,
+    idle_minute_j,
+    learners_of,
+    seeds_of,
+)
 from escala.studies.lab.claims import Claim, at_least
 from escala.studies.lab.resampled import Floats, Resampled, interval
 
@@ -35,17 +43,26 @@ def price_of(cells: Cells, name: str) -> float:
 
 
 def claims(cells: Cells, name: str, window: str) -> list[Claim]:
-    """Returns of the searched agents against T(0)'s and the best constant choice's, by both rewards; those of MaskablePPO by R3's own."""
+    """Returns of the searched agents against T(0)'s and the best constant choice's, by both rewards; those of
+    MaskablePPO by R3's own."""
     cost, ended = price_of(cells, name), "drained" if window == "drain" else "cut"
     by_price = f"reward: -(energy waste + {cost:.3f} a walltime waited); test days, {ended}"
     by_r3 = (
-        f"R3's own reward, -(energy waste + share of the cores that late jobs which could start want, a minute); test days, {ended}; the "
-        "best constant is chosen in hindsight"
+        "R3's own reward, -(energy waste + share of the cores that late jobs which could start want, a minute); test "
+        f"days, {ended}; the best constant is chosen in hindsight"
     )
     own = printed(cells, name)
-    out = _against_constants(cells, name, window, "return", priced(cells, name, cost), seeds_of(cells, name), ("the agent", by_price))
+    out = _against_constants(
+        cells, name, window, "return", priced(cells, name, cost), seeds_of(cells, name), ("the agent", by_price)
+    )
     out += _against_constants(
-        cells, name, window, "return_r3", own, seeds_of(cells, name), ("the agent", f"{by_r3}; the agent was not searched by it")
+        cells,
+        name,
+        window,
+        "return_r3",
+        own,
+        seeds_of(cells, name),
+        ("the agent", f"{by_r3}; the agent was not searched by it"),
     )
     for preset, found in learners_of(cells, name).items():
         told = by_r3 if preset == "printed" else f"{by_r3}; the agent was not trained by it"
@@ -62,20 +79,25 @@ def _against_constants(
     best = max(theirs, key=lambda policy: theirs[policy].sum())
     who, note = words
     out = []
-    for against, policy, text in (("t0", "hold:0", "T(0)'s"), ("constants", best, f"the best constant choice's ({best})")):
+    for against, policy, text in (
+        ("t0", "hold:0", "T(0)'s"),
+        ("constants", best, f"the best constant choice's ({best})"),
+    ):
         r = Resampled({"a": {"x": ours - theirs[policy]}})
         value, low, high = interval(r.total("a", "x") / r.n)
         ident = f"r3.{key}_minus_{against}.{name}{'' if window == 'drain' else '.cut'}"
         text = f"return a day of {who}, above {text}" if "r3" in key else f"return a day, above {text}"
         unit = "idle minutes of the platform"
-        out.append(Claim(ident, text, None, value, low, high, unit, len(ours), r.n, at_least(0.0)(value, low, high), note))
+        out.append(
+            Claim(ident, text, None, value, low, high, unit, len(ours), r.n, at_least(0.0)(value, low, high), note)
+        )
     return out
 
 
 def frame(cells: Cells, every: list[str]) -> pl.DataFrame:
-    """What agents and constant choices return a held-out day, in idle minutes of the platform: by R3's own reward, -(energy waste + the
-    share of the cores that jobs which have waited half of their walltime want, a minute), and by the one that the searches go by,
-    -(energy waste + a price a walltime waited)."""
+    """What agents and constant choices return a held-out day, in idle minutes of the platform: by R3's own reward,
+    -(energy waste + the share of the cores that jobs which have waited half of their walltime want, a minute), and by
+    the one that the searches go by, -(energy waste + a price a walltime waited)."""
     rows = []
     for name in every:
         cost = price_of(cells, name)
@@ -88,7 +110,8 @@ def frame(cells: Cells, every: list[str]) -> pl.DataFrame:
                 found[LEARNERS[preset]] = [cell["test"][window]["sampled"] for cell in others]
             for policy, seeds in found.items():
                 rows.append({
-                    "input": name, "window": window, "policy": policy, "return_r3": float(np.mean([own(one) for one in seeds])),
+                    "input": name, "window": window, "policy": policy,
+                    "return_r3": float(np.mean([own(one) for one in seeds])),
                     "return_searched": float(np.mean([searched(one) for one in seeds])), "price": cost,
                 })  # fmt: skip
     return pl.DataFrame(rows)

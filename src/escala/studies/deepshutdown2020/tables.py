@@ -1,4 +1,5 @@
-"""What the cells of the study `deepshutdown2020` hold, by policy: the fixed rules, the searched agents, and the other learners."""
+"""What the cells of the study `deepshutdown2020` hold, by policy: the fixed rules, the searched agents, and the other
+learners."""
 
 from __future__ import annotations
 
@@ -38,8 +39,8 @@ def _under(cells: Cells, start: str) -> list[Any]:
 
 
 def tables(cells: Cells, name: str, window: str, part: str = "test", worth: str = "1") -> dict[str, dict[str, Floats]]:
-    """Policy -> column -> [seeds, days]: the fixed policies, on held-out days all of them, the searched agents as "agent", and those of
-    MaskablePPO; energies are counted until T(0)'s end of each day."""
+    """Policy -> column -> [seeds, days]: the fixed policies, on held-out days all of them, the searched agents as
+    "agent", and those of MaskablePPO; energies are counted until T(0)'s end of each day."""
     out = {policy: table_of([columns]) for policy, columns in fixed_of(cells, name, window, part).items()}
     for how, label in (("sampled", AGENT), ("likeliest", LIKELIEST)):
         out[label] = table_of([cell[part][window][how] for cell in seeds_of(cells, name, worth)])
@@ -57,7 +58,8 @@ def fixed_of(cells: Cells, name: str, window: str, part: str) -> dict[str, Any]:
 
 
 def idle_minute_j(cells: Cells, name: str) -> float:
-    """J that an input's whole platform takes in a minute of idling: all have the dissertation's profile, a node each."""
+    """J that an input's whole platform takes in a minute of idling: all have the dissertation's profile, a node
+    each."""
     platform = platform_of(cells, name)
     return 60.0 * platform.n_nodes * platform.profiles[0].idle_w
 

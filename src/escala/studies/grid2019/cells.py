@@ -1,4 +1,5 @@
-"""The pieces of the study `grid2019`: rules on lists, training and judging an agent, the clairvoyant optimum. Each gives plain lists."""
+"""The pieces of the study `grid2019`: rules on lists, training and judging an agent, the clairvoyant optimum. Each
+gives plain lists."""
 
 from __future__ import annotations
 
@@ -26,14 +27,16 @@ RULES = ("sjf", "sjf-strict", "packer", "tetris", "tetris-normalised", "easy", "
 TRAINING, VALIDATION, TEST = 1, 2, 3  # seeds of the job lists; no list of one set is in another
 PATIENCE = 4000
 TRIES, NEAR = 3, 1.05  # searches for a plan, until one is that near to the clairvoyant schedule
-PLAN_LIMIT_S = 600.0  # for the schedule that a plan begins with: never reached, so that plans do not depend on the machine
+# for the schedule that a plan begins with: never reached, so that plans do not depend on the machine
+PLAN_LIMIT_S = 600.0
 
 LEAST_LOAD = 40
 """From which agents learn that know no end, and from which all are played at other horizons."""
 CURVE = 100
 """The load of figure 4's learning curve."""
 EASY_WHOLE = "easy, whole queue"
-"""EASY as the author ran it, beside the slots: not with ten of them. His starts differ in reservations and by messages."""
+"""EASY as the author ran it, beside the slots: not with ten of them. His starts differ in reservations and by
+messages."""
 
 Figures = dict[str, list[float]]
 
@@ -55,8 +58,8 @@ def rules_on(lists: JobLists, hold: tuple[int, int, int], slots: int = 10) -> di
 
 
 def published_rules(folder: str) -> dict[str, Any]:
-    """The rules on the author's lists, EASY with ten slots and with all jobs in slots. Hold-back is tuned on these very lists, as the
-    author's agent is."""
+    """The rules on the author's lists, EASY with ten slots and with all jobs in slots. Hold-back is tuned on these very
+    lists, as the author's agent is."""
     lists = published_lists(Path(folder))
     out: dict[str, Any] = {}
     for e, load in enumerate(LOADS):
@@ -66,8 +69,11 @@ def published_rules(folder: str) -> dict[str, Any]:
     return out
 
 
-def fresh_rules(load: int, validation: int, test: int, slots: int, steps: int = 100, demand: str = "author") -> dict[str, Any]:
-    """The rules on fresh test lists; hold-back is tuned on validation lists, with and without knowing the end of arrivals."""
+def fresh_rules(
+    load: int, validation: int, test: int, slots: int, steps: int = 100, demand: str = "author"
+) -> dict[str, Any]:
+    """The rules on fresh test lists; hold-back is tuned on validation lists, with and without knowing the end of
+    arrivals."""
     tried, lists = lists_of(load, validation, VALIDATION, steps, demand), lists_of(load, test, TEST, steps, demand)
     out = rules_on(lists, tune_hold_back(tried, QUIETS, SHARES, slots=slots), slots)
     known: dict[str, Any] = {"slots": slots, "arrivals_end": steps}
@@ -75,7 +81,9 @@ def fresh_rules(load: int, validation: int, test: int, slots: int, steps: int = 
     return out | {HOLD_END: _figures(play(lists, "hold-back", hold=hold, **known)), "hold_end": list(hold)}
 
 
-def rollout_on(load: int, test: int, count: int, futures: int, pool: int, steps: int = 100, demand: str = "author") -> dict[str, Any]:
+def rollout_on(
+    load: int, test: int, count: int, futures: int, pool: int, steps: int = 100, demand: str = "author"
+) -> dict[str, Any]:
     """Look-ahead on the first `count` of `test` test lists; its futures are drawn from training lists."""
     lists = lists_of(load, test, TEST, steps, demand).part(range(count))
     return _ahead(lists, lists_of(load, pool, TRAINING, steps, demand), futures, load, steps)
@@ -103,10 +111,15 @@ def queue_options(steps: int) -> dict[str, Any]:
 def lessons(
     load: int, pool: int, lists: int, futures: int, keep: str, validation: int, steps: int = 100, demand: str = "author"
 ) -> dict[str, Any]:
-    """A teacher on some training lists, recorded in the file `keep`: look-ahead, or greedy SJF where that is better on validation lists."""
+    """A teacher on some training lists, recorded in the file `keep`: look-ahead, or greedy SJF where that is better on
+    validation lists."""
     begin = time.process_time()
-    training, tried = lists_of(load, pool, TRAINING, steps, demand), lists_of(load, validation, VALIDATION, steps, demand)
-    tried = tried.part(range(min(validation, max(1, 400_000 // load**2))))  # fewer where looking ahead takes long, and gains much
+    training, tried = (
+        lists_of(load, pool, TRAINING, steps, demand),
+        lists_of(load, validation, VALIDATION, steps, demand),
+    )
+    # fewer where looking ahead takes long, and gains much
+    tried = tried.part(range(min(validation, max(1, 400_000 // load**2))))
     ahead = float(np.mean(_ahead(tried, training, futures, load, steps)["slowdown"]))
     greedy = float(play(tried, "sjf", slots=queue_slots(steps))["slowdown"].to_numpy().mean())
     teacher: int | str = futures if ahead < greedy else "sjf"
@@ -134,7 +147,16 @@ def _trained(steps: int, seed: int, preset: str, algorithm: str | None, keep: st
     if ended(keep):
         return escala.load_agent(keep)
     unfinished = keep is not None and (Path(keep) / "checkpoint.npz").is_file()
-    return escala.train("escala/Slots-v0", steps=steps, seed=seed, preset=preset, algorithm=algorithm, out=keep, resume=unfinished, **given)
+    return escala.train(
+        "escala/Slots-v0",
+        steps=steps,
+        seed=seed,
+        preset=preset,
+        algorithm=algorithm,
+        out=keep,
+        resume=unfinished,
+        **given,
+    )
 
 
 def _at(keep: str | None, n: int) -> Any:
@@ -149,13 +171,16 @@ def _short(teacher: dict[str, Any], updates: int) -> dict[str, Any]:
 
 
 def published_plan(folder: str, load: int, rounds: int) -> dict[str, Any]:
-    """The clairvoyant optimum of a published list (as `optimum`, but searched to the end: seconds), and a plan for the slotted world,
-    searched from its schedule: the best of both placements and of up to TRIES searches."""
+    """The clairvoyant optimum of a published list (as `optimum`, but searched to the end: seconds), and a plan for the
+    slotted world, searched from its schedule: the best of both placements and of up to TRIES searches."""
     lists = published_lists(Path(folder)).part([LOADS.index(load)])
     found, starts = best_found(lists, PLAN_LIMIT_S)
     plans: dict[tuple[str, int], Any] = {}
     for k in range(TRIES):
-        plans |= {(p, k): search_plan(lists, starts[0], rounds, load + 1000 * k, placement=p) for p in ("start-now", "reserve")}
+        plans |= {
+            (p, k): search_plan(lists, starts[0], rounds, load + 1000 * k, placement=p)
+            for p in ("start-now", "reserve")
+        }
         placement, best = min(plans, key=lambda one: plans[one].slowdown)
         if plans[placement, best].slowdown <= NEAR * found["found"][0]:
             break
@@ -164,14 +189,17 @@ def published_plan(folder: str, load: int, rounds: int) -> dict[str, Any]:
 
 
 FAR, LARGER, LOOKED_AT = 1.1, 3e-4, 100
-"""An agent whose mean slowdown stays so far above its plan's has not learnt it; the learning rate that is tried then; episodes by which the
-better of both is told."""
+"""An agent whose mean slowdown stays so far above its plan's has not learnt it; the learning rate that is tried then;
+episodes by which the better of both is told."""
 
 
-def _planned(plan: dict[str, Any], lists: JobLists, steps: int, seed: int, keep: str | None, **given: Any) -> tuple[Any, float]:
-    """An agent that imitates a plan, then learns by PPO, and how much longer its steps are than the preset's. Where those of the preset
-    have not learnt the plan, larger ones are tried too, and what does better on the list, which is all that is learnt here, is kept in
-    the folder `keep`, whichever it is. (As large everywhere, they lose plans that the small ones keep.)"""
+def _planned(
+    plan: dict[str, Any], lists: JobLists, steps: int, seed: int, keep: str | None, **given: Any
+) -> tuple[Any, float]:
+    """An agent that imitates a plan, then learns by PPO, and how much longer its steps are than the preset's. Where
+    those of the preset have not learnt the plan, larger ones are tried too, and what does better on the list, which is
+    all that is learnt here, is kept in the folder `keep`, whichever it is. (As large everywhere, they lose plans that
+    the small ones keep.)"""
 
     def seen(agent: Any) -> float:
         drawn = judge(agent, lists.part([0] * LOOKED_AT), seed + 7000)["sampled"]["slowdown"]
@@ -185,7 +213,9 @@ def _planned(plan: dict[str, Any], lists: JobLists, steps: int, seed: int, keep:
             best = second
             if keep is not None:
                 best.save(keep)
-    return best, float(best.manifest["learn"]["learning_rate"] / PRESETS["escala/Slots-v0", "planned"].learn["learning_rate"])
+    return best, float(
+        best.manifest["learn"]["learning_rate"] / PRESETS["escala/Slots-v0", "planned"].learn["learning_rate"]
+    )
 
 
 def published_agent(
@@ -202,11 +232,16 @@ def published_agent(
     updates: int = 0,
     looks: Sequence[int] = (),
 ) -> dict[str, Any]:
-    """Train on one published list and play it `episodes` times. looks: decisions after which the agent as it was then plays it too (it
-    needs keep). plan: a cell of `published_plan` to imitate first (preset "planned"); updates: of that imitation, at most (0: as many as
-    it takes). "longer": how much longer steps than the preset's were kept."""
+    """Train on one published list and play it `episodes` times. looks: decisions after which the agent as it was then
+    plays it too (it needs keep). plan: a cell of `published_plan` to imitate first (preset "planned"); updates: of that
+    imitation, at most (0: as many as it takes). "longer": how much longer steps than the preset's were kept."""
     lists = published_lists(Path(folder)).part([LOADS.index(load)])
-    given: dict[str, Any] = {"preset": preset, "algorithm": algorithm, "workload": [lists.workload(0)], "platform": lists.platform}
+    given: dict[str, Any] = {
+        "preset": preset,
+        "algorithm": algorithm,
+        "workload": [lists.workload(0)],
+        "platform": lists.platform,
+    }
     if plan is None:
         agent, longer = _trained(steps, seed, keep=keep, **given, snapshots=looks), 1.0
     else:
@@ -232,9 +267,9 @@ def fresh_agent(
     demand: str = "author",
     more: dict[str, int] | None = None,
 ) -> dict[str, Any]:
-    """Train on fresh lists of some loads; judge on test and on validation lists, of which some loads have `more` times as many. taught:
-    files of lessons to begin with (preset "look-ahead", whole queue; updates: of imitation, at most, 0: as many as it takes); without them
-    PPO alone, with ten slots and reservations (preset "reserve")."""
+    """Train on fresh lists of some loads; judge on test and on validation lists, of which some loads have `more` times
+    as many. taught: files of lessons to begin with (preset "look-ahead", whole queue; updates: of imitation, at most,
+    0: as many as it takes); without them PPO alone, with ten slots and reservations (preset "reserve")."""
     given: dict[str, Any] = {"load": [load / 100 for load in loads], "lists": pool, "lists_seed": TRAINING}
     given |= {"window": window, "demand": demand}
     preset = "reserve"
@@ -251,6 +286,9 @@ def fresh_agent(
     return out
 
 
-def optimum(load: int, test: int, count: int, limit_s: float, steps: int = 100, demand: str = "author") -> dict[str, list[Any]]:
-    """Best schedule found and lower bound of the mean slowdown, clairvoyant, of the first `count` of `test` test lists."""
+def optimum(
+    load: int, test: int, count: int, limit_s: float, steps: int = 100, demand: str = "author"
+) -> dict[str, list[Any]]:
+    """Best schedule found and lower bound of the mean slowdown, clairvoyant, of the first `count` of `test` test
+    lists."""
     return best_found(lists_of(load, test, TEST, steps, demand).part(range(count)), limit_s)[0]

@@ -22,13 +22,13 @@ from escala.studies.grid2019.published import LOADS, published_lists
 LOOKS = SLOTS = 4
 """As many as the paper shows."""
 LOAD = 100
-COLUMNS = {"look": pl.Int64, "time": pl.Int64, "chosen": pl.String, "where": pl.String, "job": pl.Int64, "cores": pl.Int64,
-           "length": pl.Int64, "submitted": pl.Int64, "start": pl.Int64}  # fmt: skip
+COLUMNS = {"look": pl.Int64, "time": pl.Int64, "chosen": pl.String, "where": pl.String, "job": pl.Int64,
+           "cores": pl.Int64, "length": pl.Int64, "submitted": pl.Int64, "start": pl.Int64}  # fmt: skip
 
 
 def shown_agent(out: Path, scale: Any, author: Path | None) -> tuple[Any, JobLists, str]:
-    """(agent, the list that it plays, which agent it is): the one kept of the author's list of load 100 %, or of the load next to it;
-    without his lists the agent for all loads on a test list."""
+    """(agent, the list that it plays, which agent it is): the one kept of the author's list of load 100 %, or of the
+    load next to it; without his lists the agent for all loads on a test list."""
     import escala
 
     load = min(scale.loads, key=lambda one: abs(one - LOAD))
@@ -38,7 +38,8 @@ def shown_agent(out: Path, scale: Any, author: Path | None) -> tuple[Any, JobLis
 
 
 def looks(agent: Any, lists: JobLists, patience: int = PATIENCE) -> Iterator[tuple[dict[str, Any], SlotsBatch]]:
-    """Every decision of an agent on a list, by sampled actions: what it has before it and does, and the world before that."""
+    """Every decision of an agent on a list, by sampled actions: what it has before it and does, and the world before
+    that."""
     batch = SlotsBatch(1, lists, **shaping(agent.env_options))
     turn, row, random = new_turn(batch), np.zeros(1, np.int64), np.random.default_rng([0, 0x9A])
     batch.restart(row, turn, {"list": row})
@@ -55,12 +56,17 @@ def looks(agent: Any, lists: JobLists, patience: int = PATIENCE) -> Iterator[tup
 
 
 def telling(seen: list[dict[str, Any]]) -> int:
-    """Where four looks begin that show what the paper's do: a job is placed, the others are held back though something fits (beside jobs
-    that run, at best), a job that has just come is placed, and again the others are held back. The first place with most of these."""
+    """Where four looks begin that show what the paper's do: a job is placed, the others are held back though something
+    fits (beside jobs that run, at best), a job that has just come is placed, and again the others are held back. The
+    first place with most of these."""
 
     def told(k: int) -> int:
         first, second, third, fourth = seen[k : k + LOOKS]
-        return (first["job"] != codes.NONE) + third["fresh"] + sum(one["held"] * (1 + one["busy"]) for one in (second, fourth))
+        return (
+            (first["job"] != codes.NONE)
+            + third["fresh"]
+            + sum(one["held"] * (1 + one["busy"]) for one in (second, fourth))
+        )
 
     return max(range(len(seen) - LOOKS + 1), key=told, default=0)
 
@@ -70,15 +76,19 @@ Names = list[list[tuple[float, str]]]
 
 
 def agent_frames(agent: Any, lists: JobLists) -> tuple[list[NDArray[np.uint8]], list[str], Names, pl.DataFrame]:
-    """(pictures, titles, names in them, table) of the telling looks; the table has every job that is drawn. start: null of jobs in
-    slots."""
+    """(pictures, titles, names in them, table) of the telling looks; the table has every job that is drawn. start: null
+    of jobs in slots."""
     begin = telling([seen for seen, _ in looks(agent, lists)])
     pictures, titles, rows = [], [], []
     names: Names = []
     for k, (seen, batch) in enumerate(looks(agent, lists, begin + LOOKS)):
         if k < begin:
             continue
-        chosen = f"places job {seen['job']}" if seen["job"] != codes.NONE else "lets time pass" + ", though a job fits" * seen["held"]
+        chosen = (
+            f"places job {seen['job']}"
+            if seen["job"] != codes.NONE
+            else "lets time pass" + ", though a job fits" * seen["held"]
+        )
         pictures.append(picture_of(batch, 0, SLOTS))
         titles.append(f"time {seen['time']}: {chosen}")
         about = {"look": k, "time": seen["time"], "chosen": chosen}
@@ -95,11 +105,19 @@ def _drawn(batch: SlotsBatch) -> list[tuple[str, int, int | None]]:
     run, unit = batch.worlds.world.run[0], int(batch.games.settings["unit_us"])
     running = np.flatnonzero(run["state"][: len(batch.lists.job)] == codes.RUNNING)
     out: list[tuple[str, int, int | None]] = [("running", int(j), int(run["start"][j]) // unit) for j in running]
-    out += [("reserved", int(b["job"]), int(b["row"])) for b in batch.games.booked[0, : int(batch.games.memory["booked"][0])]]
+    out += [
+        ("reserved", int(b["job"]), int(b["row"]))
+        for b in batch.games.booked[0, : int(batch.games.memory["booked"][0])]
+    ]
     taken = [(k, int(j)) for k, j in enumerate(batch.games.slots[0, :SLOTS], start=1) if j != codes.NONE]
     return out + [(f"slot {k}", j, None) for k, j in taken]
 
 
 def _job(lists: JobLists, j: int) -> dict[str, int]:
     job = lists.job[j]
-    return {"job": j, "cores": int(job["cores"]), "length": int(job["walltime"]) // 1_000_000, "submitted": int(job["submit"]) // 1_000_000}
+    return {
+        "job": j,
+        "cores": int(job["cores"]),
+        "length": int(job["walltime"]) // 1_000_000,
+        "submitted": int(job["submit"]) // 1_000_000,
+    }

@@ -1,4 +1,5 @@
-"""What `grid2019` claims of fresh lists: agents of one load and of all, look-ahead, rules, and their shares of the head-room."""
+"""What `grid2019` claims of fresh lists: agents of one load and of all, look-ahead, rules, and their shares of the
+head-room."""
 
 from __future__ import annotations
 
@@ -10,7 +11,17 @@ import polars as pl
 
 from escala.studies.grid2019.cells import RULES
 from escala.studies.lab.claims import Claim
-from escala.studies.lab.slotted import HOLD_END, METRICS, Cells, arrays_of, change, claim, headroom_claim, matrix, row_of
+from escala.studies.lab.slotted import (
+    HOLD_END,
+    METRICS,
+    Cells,
+    arrays_of,
+    change,
+    claim,
+    headroom_claim,
+    matrix,
+    row_of,
+)
 
 ALL, OWN, IMITATED, AHEAD = "agent, all loads", "agent, own load", "imitation alone, own load", "rollout"
 BEST = "agent (chosen on validation lists)"
@@ -19,8 +30,8 @@ TEN = "ten slots: "
 
 
 def fresh_claims(scale: Any, cells: Cells) -> list[Claim]:
-    """On test lists that no training has seen. The agent of a load (for all loads, or its own) and how it acts (sampled, or likeliest
-    actions) are chosen by its mean on validation lists."""
+    """On test lists that no training has seen. The agent of a load (for all loads, or its own) and how it acts
+    (sampled, or likeliest actions) are chosen by its mean on validation lists."""
     claims, worst = [], []
     for load in scale.loads:
         names, how, which = best_agents(scale, cells, load)
@@ -39,14 +50,20 @@ def fresh_claims(scale: Any, cells: Cells) -> list[Claim]:
             claims.append(claim(f"r1.fresh.{key}.{load}", said, None, ours, theirs, 0.0, note))
         worst.append(claims[-1])
         sjf = np.array(rules["sjf"]["slowdown"], np.float64)
-        claims.append(headroom_claim(f"r1.fresh.headroom.{load}", f"load {load} %", ours, sjf, cells[f"optimum/{load}"]))
+        claims.append(
+            headroom_claim(f"r1.fresh.headroom.{load}", f"load {load} %", ours, sjf, cells[f"optimum/{load}"])
+        )
         ahead = arrays_of(cells[f"ahead/{load}"])["slowdown"]
         text = f"{AHEAD} on load {load} %"
-        claims.append(headroom_claim(f"r1.rollout.headroom.{load}", text, ahead, sjf[: ahead.shape[1]], cells[f"optimum/{load}"]))
+        claims.append(
+            headroom_claim(f"r1.rollout.headroom.{load}", text, ahead, sjf[: ahead.shape[1]], cells[f"optimum/{load}"])
+        )
         claims += other_claims(scale, cells, load)
     least = max(worst, key=lambda c: np.inf if c.ours is None else c.ours)
     text = "the load with the least gain over greedy SJF on fresh lists: its relative change"
-    claims.append(replace(least, id="r1.fresh.worst_load", claim=text, note=f"load {least.id.rpartition('.')[2]} %; {least.note}"))
+    claims.append(
+        replace(least, id="r1.fresh.worst_load", claim=text, note=f"load {least.id.rpartition('.')[2]} %; {least.note}")
+    )
     return claims
 
 
@@ -61,7 +78,10 @@ def other_claims(scale: Any, cells: Cells, load: int) -> list[Claim]:
         names = [f"{kind}/{seed}" for seed in range(seeds)]
         if names:
             how = best_way(cells, names, load)[1]
-            ours, sjf = matrix(cells, names, str(load), how, "slowdown"), np.array(cells[f"{rules}/{load}"]["sjf"]["slowdown"])
+            ours, sjf = (
+                matrix(cells, names, str(load), how, "slowdown"),
+                np.array(cells[f"{rules}/{load}"]["sjf"]["slowdown"]),
+            )
             note = f"{how}: {np.nanmean(ours):.3f} against {sjf.mean():.3f}; never worse?"
             said = f"{text}: mean slowdown against greedy SJF on fresh lists, load {load} %"
             claims.append(claim(f"r1.{key}.slowdown.{load}", said, None, ours, sjf, 0.0, note))
@@ -70,7 +90,9 @@ def other_claims(scale: Any, cells: Cells, load: int) -> list[Claim]:
 
 def best_way(cells: Cells, names: list[str], load: int) -> tuple[float, str]:
     """(mean on validation lists, "sampled" or "likeliest") of the better way of acting."""
-    means = [(float(matrix(cells, names, str(load), "validation", how).mean()), how) for how in ("sampled", "likeliest")]
+    means = [
+        (float(matrix(cells, names, str(load), "validation", how).mean()), how) for how in ("sampled", "likeliest")
+    ]
     return min((np.inf if np.isnan(mean) else mean, how) for mean, how in means)
 
 
@@ -103,14 +125,16 @@ def fresh_frame(scale: Any, cells: Cells) -> pl.DataFrame:
 
 
 def fresh_seeds_frame(cells: Cells) -> pl.DataFrame:
-    """The mean slowdown of each agent of fresh lists, seed by seed; none where an episode did not end. trained: its own load, or
-    all."""
+    """The mean slowdown of each agent of fresh lists, seed by seed; none where an episode did not end. trained: its own
+    load, or all."""
     rows = []
     for name, cell in cells.items():
         kind, *about = name.split("/")
         if kind in ("fresh", "imitated", "ten-agent") and len(about) == 2:
             for load in (key for key in cell if key.isdigit()):
-                ways = {how: float(matrix(cells, [name], load, how, "slowdown").mean()) for how in ("sampled", "likeliest")}
+                ways = {
+                    how: float(matrix(cells, [name], load, how, "slowdown").mean()) for how in ("sampled", "likeliest")
+                }
                 rows.append({"kind": kind, "trained": about[0], "seed": int(about[1]), "load": int(load)} | ways)
     return pl.DataFrame(rows).fill_nan(None)
 
@@ -125,7 +149,8 @@ def other_frame(scale: Any, cells: Cells) -> pl.DataFrame:
             sjf = np.array(cells[f"rules/{load}"]["sjf"][metric], np.float64)
             value, low, high = change(ours, sjf)
             mean = None if value is None else float(ours.mean())
-            rows.append({"load": load, "metric": METRICS[metric], "sjf": float(sjf.mean()), "agent": mean, "change": value,
+            rows.append({"load": load, "metric": METRICS[metric], "sjf": float(sjf.mean()), "agent": mean,
+                         "change": value,
                          "change_low": low, "change_high": high, "policy": f"{which}, {how}"})  # fmt: skip
     return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -142,7 +167,10 @@ def best_frame(scale: Any, cells: Cells) -> pl.DataFrame:
 def agent_rows(cells: Cells, load: int, which: str, names: list[str]) -> list[dict[str, Any]]:
     """Agents sampled, and by their greedy actions; no row where there are none."""
     ways = (("sampled", which), ("likeliest", f"{which}, likeliest")) if names else ()
-    return [row_of(load, label, {mine: matrix(cells, names, str(load), how, mine) for mine in METRICS}) for how, label in ways]
+    return [
+        row_of(load, label, {mine: matrix(cells, names, str(load), how, mine) for mine in METRICS})
+        for how, label in ways
+    ]
 
 
 def variant_frame(scale: Any, cells: Cells) -> pl.DataFrame:
@@ -158,7 +186,8 @@ def variant_frame(scale: Any, cells: Cells) -> pl.DataFrame:
 
 
 def headroom_frame(scale: Any, cells: Cells) -> pl.DataFrame:
-    """One row a load and policy on the first test lists, those whose optimum was searched for: beside look-ahead, best found and bound."""
+    """One row a load and policy on the first test lists, those whose optimum was searched for: beside look-ahead, best
+    found and bound."""
     rows = []
     for load in scale.loads:
         best = cells[f"optimum/{load}"]
@@ -186,12 +215,18 @@ def variant_claims(scale: Any, cells: Cells) -> list[Claim]:
         name, about = f"{load}/{window}/{demand}", f"load {load} %, {window} steps, demand {demand}"
         names = [f"fresh/{name}/{seed}" for seed in range(scale.variant_seeds)]
         how = best_way(cells, names, load)[1]
-        ours, sjf = matrix(cells, names, str(load), how, "slowdown"), np.array(cells[f"rules/{name}"]["sjf"]["slowdown"])
+        ours, sjf = (
+            matrix(cells, names, str(load), how, "slowdown"),
+            np.array(cells[f"rules/{name}"]["sjf"]["slowdown"]),
+        )
         key = name.replace("/", ".")
         note = f"{how}: {np.nanmean(ours):.3f} against {sjf.mean():.3f}; never worse?"
         said = f"mean slowdown against greedy SJF on fresh lists, {about}"
         claims.append(claim(f"r1.variant.slowdown.{key}", said, None, ours, sjf, 0.0, note))
-        for rule, ident, words in (("hold-back", "holdback", ""), (HOLD_END, "holdback_end", " that knows the end of arrivals")):
+        for rule, ident, words in (
+            ("hold-back", "holdback", ""),
+            (HOLD_END, "holdback_end", " that knows the end of arrivals"),
+        ):
             theirs = np.array(cells[f"rules/{name}"][rule]["slowdown"])
             said = f"mean slowdown against tuned hold-back{words} on fresh lists, {about}"
             note = f"{how}: {np.nanmean(ours):.3f} against {theirs.mean():.3f}; never worse?"
@@ -199,5 +234,7 @@ def variant_claims(scale: Any, cells: Cells) -> list[Claim]:
         claims.append(headroom_claim(f"r1.variant.headroom.{key}", about, ours, sjf, cells[f"optimum/{name}"]))
         ahead = arrays_of(cells[f"ahead/{name}"])["slowdown"]
         best = cells[f"optimum/{name}"]
-        claims.append(headroom_claim(f"r1.variant.rollout.{key}", f"{AHEAD}, {about}", ahead, sjf[: ahead.shape[1]], best))
+        claims.append(
+            headroom_claim(f"r1.variant.rollout.{key}", f"{AHEAD}, {about}", ahead, sjf[: ahead.shape[1]], best)
+        )
     return claims

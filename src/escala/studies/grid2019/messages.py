@@ -1,14 +1,16 @@
-"""EASY as the author of R1 ran it: in a program (Batsim with batsched) where each message takes time, so that what falls on one instant is
-not one decision.
+"""EASY as the author of R1 ran it: in a program (Batsim with batsched) where each message takes time, so that what
+falls on one instant is not one decision.
 
-Rules 1 to 3 were found from its outputs; with them every start on his seven lists comes out to the microsecond, on the nodes that he has:
+Rules 1 to 3 were found from its outputs; with them every start on his seven lists comes out to the microsecond, on the
+nodes that he has:
 
-1. A submission is heard of one latency late: at time 0 three, and the last of all two, for it comes with the news that there are no more.
-   An end is heard of at once.
+1. A submission is heard of one latency late: at time 0 three, and the last of all two, for it comes with the news that
+   there are no more. An end is heard of at once.
 2. The k-th start of a decision is k latencies after it, and the scheduler is ready again one latency after the last.
-3. What comes while it is not ready is heard together once it is. Of what comes at one instant while it is, the first is heard alone.
-4. The first job has a reservation on nodes, lowest first, where it could begin first; others start where they leave it alone. Planned ends
-   are a second late. Without an end only new jobs are tried.
+3. What comes while it is not ready is heard together once it is. Of what comes at one instant while it is, the first is
+   heard alone.
+4. The first job has a reservation on nodes, lowest first, where it could begin first; others start where they leave it
+   alone. Planned ends are a second late. Without an end only new jobs are tried.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ class _News:
 
 
 class EasyByMessages:
-    """EASY on nodes of one core, for a list of so many jobs. latency: of a message, us; with 0 each instant is one decision."""
+    """EASY on nodes of one core, for a list of so many jobs. latency: of a message, us; with 0 each instant is one
+    decision."""
 
     name = "easy by messages"
 

@@ -23,11 +23,13 @@ PLACES = ("ESCALA_TRACES",)
 
 
 def folder_of_author(given: Path | None = None) -> Path | None:
-    """The folder with `workloads.csv.gz` and `results/paper.csv`: the one given, $ESCALA_TRACES/author/r1-bench, or traces beside the
-    repository; None where there is none."""
+    """The folder with `workloads.csv.gz` and `results/paper.csv`: the one given, $ESCALA_TRACES/author/r1-bench, or
+    traces beside the repository; None where there is none."""
     if given is not None:
         if not (given / "workloads.csv.gz").is_file():
-            raise EscalaError(f"{given}: holds no workloads.csv.gz of the author of R1; give the folder r1-bench, or leave it out")
+            raise EscalaError(
+                f"{given}: holds no workloads.csv.gz of the author of R1; give the folder r1-bench, or leave it out"
+            )
         return given
     roots = [Path(os.environ[name]) for name in PLACES if os.environ.get(name)]
     roots += [parent / "shared" / "traces" for parent in Path(__file__).resolve().parents]

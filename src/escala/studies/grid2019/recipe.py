@@ -1,21 +1,25 @@
-"""R1 (Casagrande et al., Computer on the Beach 2019): can PPO schedule a pool of ten better than the heuristics, at seven loads?
+"""R1 (Casagrande et al., Computer on the Beach 2019): can PPO schedule a pool of ten better than the heuristics, at
+seven loads?
 
-Two studies that are never mixed. *As published*: the author trained and tested on one and the same job list a load; so do we, on his
-lists, where they are at hand, against his own table. *Fresh lists*: the same generator, with separate lists for training, validation
-(where hold-back is tuned, and where the agent of a load is chosen) and test; that is what generalises. Window: 100 steps of arrivals,
-then run to completion; every job counts. All agents but those of the printed setting see the compact observation.
+Two studies that are never mixed. *As published*: the author trained and tested on one and the same job list a load; so
+do we, on his lists, where they are at hand, against his own table. *Fresh lists*: the same generator, with separate
+lists for training, validation (where hold-back is tuned, and where the agent of a load is chosen) and test; that is
+what generalises. Window: 100 steps of arrivals, then run to completion; every job counts. All agents but those of the
+printed setting see the compact observation.
 
-Published: a plan of the list is searched (from its clairvoyant schedule), a network of 128 units imitates it and goes on with PPO (preset
-"planned"). Beside it PPO from nothing: the printed setting (image, 20 ReLU) with its learning curve, and in `paper` the preset "one-list".
-These agents see ten slots and may reserve, as the author's did; actions are sampled, as in the paper.
+Published: a plan of the list is searched (from its clairvoyant schedule), a network of 128 units imitates it and goes
+on with PPO (preset "planned"). Beside it PPO from nothing: the printed setting (image, 20 ReLU) with its learning
+curve, and in `paper` the preset "one-list". These agents see ten slots and may reserve, as the author's did; actions
+are sampled, as in the paper.
 
-Fresh: the scheduler `rollout` looks ahead on training lists (greedy SJF plays them at a load where it is better); the network that scores
-slots imitates it (preset "look-ahead"), one agent for each load and one for all, and at the highest load goes on with PPO. Agents and the
-rules beside them see 32 slots, nearly the whole queue; agents and look-ahead know when arrivals end. Beside them R1's own window: rules and
-PPO alone with ten slots (preset "reserve"). Agents are judged sampled and by greedy actions.
+Fresh: the scheduler `rollout` looks ahead on training lists (greedy SJF plays them at a load where it is better); the
+network that scores slots imitates it (preset "look-ahead"), one agent for each load and one for all, and at the highest
+load goes on with PPO. Agents and the rules beside them see 32 slots, nearly the whole queue; agents and look-ahead know
+when arrivals end. Beside them R1's own window: rules and PPO alone with ten slots (preset "reserve"). Agents are judged
+sampled and by greedy actions.
 
-No end: one agent for all loads from 40 % that is not told when arrivals end (preset "open", see `lab.open_end`). All agents of the first
-seed, and this one, are then played where arrivals go on for shorter and longer (`lab.horizons`).
+No end: one agent for all loads from 40 % that is not told when arrivals end (preset "open", see `lab.open_end`). All
+agents of the first seed, and this one, are then played where arrivals go on for shorter and longer (`lab.horizons`).
 """
 
 from __future__ import annotations
@@ -37,22 +41,29 @@ from escala.studies.lab.claims import finished, scale_of
 from escala.studies.lab.slotted import queue_slots
 
 NAME = "grid2019"
-VARIANTS = tuple((load, *other) for load in (100, 190) for other in ((50, "author"), (200, "author"), (100, "clip10"), (50, "clip10")))
+VARIANTS = tuple(
+    (load, *other)
+    for load in (100, 190)
+    for other in ((50, "author"), (200, "author"), (100, "clip10"), (50, "clip10"))
+)
 """Other windows and demands: (load, window, demand)."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done. published, fresh_all, fresh_one, ten, variant: decisions to train on; rounds: of the search for a plan; alone: PPO
-    from nothing (preset "one-list") on the author's lists, (load, decisions), in `paper` as many as he trained for.
+    """How much is done. published, fresh_all, fresh_one, ten, variant: decisions to train on; rounds: of the search for
+    a plan; alone: PPO from nothing (preset "one-list") on the author's lists, (load, decisions), in `paper` as many as
+    he trained for.
 
-    updates: of each imitation, at most (0: as many as it takes). own: loads whose agents go on with PPO after imitation; lessons: training
-    lists a load on which look-ahead over `futures` futures teaches (variant_lessons: of a window of 100 steps); imitated_seeds: agents of
-    one load that only imitate (published_imitated_seeds: of those on the author's lists); ten_seeds: PPO alone with ten slots; printed:
-    budget of the printed setting; curve: decisions after which its agents of load 100 are judged, too; best: test lists a load whose
-    optimum is searched for, `limit_s` seconds each, and that look-ahead over `ahead` futures plays. variants: (load, window, demand).
-    longer: updates of the imitation of a variant that needs more than usual. open: of the agents that know no end. more: (load, how many
-    times as many lists of it, of every kind): with few jobs in a list, little can be told from one.
+    updates: of each imitation, at most (0: as many as it takes). own: loads whose agents go on with PPO after
+    imitation; lessons: training lists a load on which look-ahead over `futures` futures teaches (variant_lessons: of a
+    window of 100 steps); imitated_seeds: agents of one load that only imitate (published_imitated_seeds: of those on
+    the author's lists); ten_seeds: PPO alone with ten slots; printed: budget of the printed setting; curve: decisions
+    after which its agents of load 100 are judged, too; best: test lists a load whose optimum is searched for, `limit_s`
+    seconds each, and that look-ahead over `ahead` futures plays. variants: (load, window, demand).
+    longer: updates of the imitation of a variant that needs more than usual. open: of the agents that know no end.
+    more: (load, how many times as many lists of it, of every kind): with few jobs in a list, little can be told from
+    one.
     """
 
     loads: tuple[int, ...] = LOADS
@@ -104,16 +115,18 @@ class Scale:
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
-        loads=(40, 100), seeds=1, published=4096, rounds=20, alone=((100, 16_384),), alone_seeds=1, lessons=8, futures=8,
-        fresh_all=16_384, all_seeds=1, fresh_one=16_384, own=(), imitated_seeds=0, published_imitated_seeds=0, ten=16_384,
-        curve=(1536, 3072), printed=3072, printed_seeds=1, pool=256, validation=20, test=40, episodes=20, best=2, ahead=8,
-        variants=((190, 50, "clip10"),), variant_seeds=1,
+        loads=(40, 100), seeds=1, published=4096, rounds=20, alone=((100, 16_384),), alone_seeds=1, lessons=8,
+        futures=8,
+        fresh_all=16_384, all_seeds=1, fresh_one=16_384, own=(), imitated_seeds=0, published_imitated_seeds=0,
+        ten=16_384,
+        curve=(1536, 3072), printed=3072, printed_seeds=1, pool=256, validation=20, test=40, episodes=20, best=2,
+        ahead=8, variants=((190, 50, "clip10"),), variant_seeds=1,
         variant_lessons=8, updates=500, queue_seeds=1, open=open_end.SMOKE, horizons=(50,),
     ),
     "short": Scale(),
     "paper": Scale(
-        published=1_000_000, rounds=3000, alone=tuple((load, 9_000_000) for load in LOADS), alone_seeds=5, lessons=2000, futures=128,
-        fresh_all=10_000_000, fresh_one=3_000_000, own=LOADS, ten=20_000_000, ten_seeds=5,
+        published=1_000_000, rounds=3000, alone=tuple((load, 9_000_000) for load in LOADS), alone_seeds=5, lessons=2000,
+        futures=128, fresh_all=10_000_000, fresh_one=3_000_000, own=LOADS, ten=20_000_000, ten_seeds=5,
         printed=9_000_000, printed_loads=LOADS, printed_seeds=5, test=1000, best=200, limit_s=20.0, ahead=128,
         variant=3_000_000, variant_seeds=5, variant_lessons=2000,
     ),
@@ -148,16 +161,25 @@ def open_world(scale: Scale) -> open_end.World:
 
 
 def _fresh_bases(scale: Scale, out: Path, name: str, about: dict[str, Any], lessons: int, times: int = 1) -> list[Cell]:
-    """Everything on fresh lists of one kind but agents; times: as many lists. Looking ahead takes time as the square of the window: longer
-    ones than 100 steps get fewer futures, and somewhat fewer lists to learn from, shorter ones more."""
+    """Everything on fresh lists of one kind but agents; times: as many lists. Looking ahead takes time as the square of
+    the window: longer ones than 100 steps get fewer futures, and somewhat fewer lists to learn from, shorter ones
+    more."""
     validation, test, count = (times * n for n in (scale.validation, scale.test, scale.best))
     rules = about | {"validation": validation, "test": test, "slots": queue_slots(about.get("steps", 100))}
     best = about | {"test": test, "count": count}
     short = about.get("steps", 100) / 100
     thin = min(1.0, 1.0 / short)
     enough = short ** (-1.0 if short < 1.0 else -0.5)
-    futures, ahead, lists = (max(1, int(n)) for n in (scale.futures * thin, scale.ahead * thin**2, times * lessons * enough))
-    taught = about | {"pool": scale.pool, "lists": lists, "futures": futures, "keep": str(_file(out, name)), "validation": validation}
+    futures, ahead, lists = (
+        max(1, int(n)) for n in (scale.futures * thin, scale.ahead * thin**2, times * lessons * enough)
+    )
+    taught = about | {
+        "pool": scale.pool,
+        "lists": lists,
+        "futures": futures,
+        "keep": str(_file(out, name)),
+        "validation": validation,
+    }
     weight = about["load"] / 100 * short**2 / 64
     return [
         Cell(f"rules/{name}", work.fresh_rules, rules, 4),
@@ -196,7 +218,12 @@ def agent_cells(scale: Scale, author: Path | None, out: Path, done: Mapping[str,
                 cells.append(Cell(f"imitated/{load}/{seed}", work.fresh_agent, ask, 30))
         if seed < scale.all_seeds:
             files = [str(_file(out, f"{load}")) for load in scale.loads]
-            ask = every | {"seed": seed, "taught": files, "steps": scale.fresh_all, "keep": str(agents / f"fresh-all-{seed}")}
+            ask = every | {
+                "seed": seed,
+                "taught": files,
+                "steps": scale.fresh_all,
+                "keep": str(agents / f"fresh-all-{seed}"),
+            }
             cells.append(Cell(f"fresh/all/{seed}", work.fresh_agent, ask, 60 + scale.fresh_all / 2e4))
         if seed < scale.ten_seeds:
             ask = every | {"seed": seed, "steps": scale.ten, "keep": str(agents / f"ten-all-{seed}")}
@@ -204,7 +231,15 @@ def agent_cells(scale: Scale, author: Path | None, out: Path, done: Mapping[str,
     for load, window, demand in scale.variants:
         name = f"{load}/{window}/{demand}"
         for seed in range(scale.variant_seeds):
-            ask = {"loads": [load], "judged": [load], "steps": scale.variant, "seed": seed, "window": window, "demand": demand, **judged}
+            ask = {
+                "loads": [load],
+                "judged": [load],
+                "steps": scale.variant,
+                "seed": seed,
+                "window": window,
+                "demand": demand,
+                **judged,
+            }
             ask["updates"] = scale.updates or dict(scale.longer).get((load, window, demand), 0)
             cells.append(Cell(f"fresh/{name}/{seed}", work.fresh_agent, ask | {"taught": [str(_file(out, name))]},
                               30 * window / 100 + scale.variant / 2e4))  # fmt: skip
@@ -212,12 +247,16 @@ def agent_cells(scale: Scale, author: Path | None, out: Path, done: Mapping[str,
 
 
 def horizon_cells(scale: Scale, out: Path, done: Mapping[str, Any]) -> list[Cell]:
-    """On shorter and longer lists: the chosen one of those that know no end, at light loads too, and of the first seed the one for all
-    loads and those of one load."""
+    """On shorter and longer lists: the chosen one of those that know no end, at light loads too, and of the first seed
+    the one for all loads and those of one load."""
     loads, seed = open_world(scale).loads, open_end.chosen_seed(done)
     kept: dict[str, Sequence[float]] = {} if seed is None else {open_end.name_of(seed): scale.loads}
     kept |= {"fresh-all-0": loads} | {f"{kind}-{load}-0": [load] for load in loads for kind in ("fresh", "imitated")}
-    found = {name: (str(out / "agents" / name), own) for name, own in kept.items() if (out / "agents" / name / "manifest.json").is_file()}
+    found = {
+        name: (str(out / "agents" / name), own)
+        for name, own in kept.items()
+        if (out / "agents" / name / "manifest.json").is_file()
+    }
     return horizons.cells_of(found, "pool", scale.horizons)
 
 
@@ -237,25 +276,40 @@ def _published(scale: Scale, author: str, agents: Path, seed: int, done: Mapping
     cells = []
     given = {"folder": author, "seed": seed, "episodes": scale.episodes}
     for load in scale.loads if seed < scale.seeds else ():
-        ask = given | {"load": load, "steps": scale.published, "plan": done[f"published/plan/{load}"], "updates": scale.updates,
-                       "preset": "planned", "algorithm": "maskable-ppo", "keep": str(agents / f"published-{load}-{seed}")}  # fmt: skip
+        ask = given | {"load": load, "steps": scale.published, "plan": done[f"published/plan/{load}"],
+                       "updates": scale.updates,
+                       "preset": "planned", "algorithm": "maskable-ppo",
+                       "keep": str(agents / f"published-{load}-{seed}")}  # fmt: skip
         cells.append(Cell(f"published/{load}/{seed}", work.published_agent, ask, 10 + scale.published / 3e4))
         if seed < scale.published_imitated_seeds:
-            cells.append(Cell(f"published/imitated/{load}/{seed}", work.published_agent, ask | {"steps": 0, "keep": None}, 10))
+            cells.append(
+                Cell(f"published/imitated/{load}/{seed}", work.published_agent, ask | {"steps": 0, "keep": None}, 10)
+            )
     for load, steps in scale.alone if seed < scale.alone_seeds else ():
         ask = given | {"load": load, "steps": steps}
         cells.append(Cell(f"alone/{load}/{seed}", work.published_agent, ask, 2 + steps / 6e4))
     for load in scale.printed_loads if seed < scale.printed_seeds else ():
-        ask = given | {"load": load, "steps": scale.printed, "preset": "printed", "keep": str(agents / f"printed-{load}-{seed}")}
+        ask = given | {
+            "load": load,
+            "steps": scale.printed,
+            "preset": "printed",
+            "keep": str(agents / f"printed-{load}-{seed}"),
+        }
         ask["looks"] = list(scale.curve) if load == work.CURVE else []
         cells.append(Cell(f"printed/{load}/{seed}", work.published_agent, ask, scale.printed / 8e3))
     return cells
 
 
 def run(
-    scale: str, out: Path, *, jobs: int | str = 2, author: Path | None = None, progress: Callable[[float], None] | None = None
+    scale: str,
+    out: Path,
+    *,
+    jobs: int | str = 2,
+    author: Path | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> dict[str, Any]:
-    """Do the study and write it into `out`: claims, tables, figures, agents, manifest. Interrupted, the same call goes on.
+    """Do the study and write it into `out`: claims, tables, figures, agents, manifest. Interrupted, the same call goes
+    on.
 
     jobs: processes side by side, or an engine, as `run_cells` takes it.
     author: the folder with the author's lists and tables (`workloads.csv.gz`, `results/paper.csv`); by
@@ -268,6 +322,8 @@ def run(
     done = run_cells(out, first, settings, jobs)
     done |= run_cells(out, first + agent_cells(chosen, found, out, done), settings, jobs, progress)
     done |= run_cells(out, horizon_cells(chosen, out, done) + event_cells(chosen, found, out), settings, jobs)
-    missing = [] if found is not None else ["as published: the author's lists and table are not at hand (set ESCALA_TRACES)"]
+    missing = (
+        [] if found is not None else ["as published: the author's lists and table are not at hand (set ESCALA_TRACES)"]
+    )
     claims = write_all(out, chosen, done, found, scale)
     return finished(out, NAME, scale, settings, claims, missing)

@@ -25,9 +25,25 @@ from escala.studies.grid2019.fresh import (
 from escala.studies.grid2019.published import LOADS, PAPER_OF, first_submissions, published_lists, published_table
 from escala.studies.lab import open_end
 from escala.studies.lab.claims import Claim, write_claims, write_table
-from escala.studies.lab.slotted import HOLD_END, METRICS, QUEUE, UNIT, Cells, arrays_of, claim, headroom_claim, matrix, row_of
+from escala.studies.lab.slotted import (
+    HOLD_END,
+    METRICS,
+    QUEUE,
+    UNIT,
+    Cells,
+    arrays_of,
+    claim,
+    headroom_claim,
+    matrix,
+    row_of,
+)
 
-PAPER_COLUMNS = {"slowdown": "mean_slowdown", "makespan": "makespan", "turnaround": "mean_turnaround_time", "wait": "mean_waiting_time"}
+PAPER_COLUMNS = {
+    "slowdown": "mean_slowdown",
+    "makespan": "makespan",
+    "turnaround": "mean_turnaround_time",
+    "wait": "mean_waiting_time",
+}
 AGENT = "agent"
 
 
@@ -51,13 +67,14 @@ def write_all(out: Path, scale: Any, cells: Cells, author: Path | None, name: st
         write_table(out, "variants", variant_frame(scale, cells))
     _figures(out, scale, cells, author, fresh)
     about = (
-        f"Scale {name}. Window: 100 steps of arrivals, then run to completion, every job counted. Author's generator. Intervals over "
-        "training seeds and episodes. *published*: train and test on the same list, sampled actions; the agent imitates a plan searched "
-        "on that very list and goes on with PPO. *fresh*: separate lists for training, validation and test; agents imitate look-ahead on "
-        "training lists (at some loads going on with PPO); agent and way of acting (sampled, or likeliest actions with a way out of "
-        f"silence) are chosen on validation lists; rules and agents see {QUEUE} slots ({2 * QUEUE} in windows of 200 steps), agents and "
-        "look-ahead know when arrivals end. Loads "
-        "are nominal: at most one job a step is 184.5 %, so 190 % is that. A change of up to 0.1 % counts as none."
+        f"Scale {name}. Window: 100 steps of arrivals, then run to completion, every job counted. Author's generator. "
+        "Intervals over training seeds and episodes. *published*: train and test on the same list, sampled actions; "
+        "the agent imitates a plan searched on that very list and goes on with PPO. *fresh*: separate lists for "
+        "training, validation and test; agents imitate look-ahead on training lists (at some loads going on with "
+        "PPO); agent and way of acting (sampled, or likeliest actions with a way out of silence) are chosen on "
+        f"validation lists; rules and agents see {QUEUE} slots ({2 * QUEUE} in windows of 200 steps), agents and "
+        "look-ahead know when arrivals end. Loads are nominal: at most one job a step is 184.5 %, so 190 % is that. A "
+        "change of up to 0.1 % counts as none."
     )
     write_claims(out, "grid2019: PPO on a pool of ten", claims, about)
     return claims
@@ -70,7 +87,10 @@ def published_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
     for load in scale.loads:
         names = [f"published/{load}/{seed}" for seed in range(scale.seeds)]
         ours = matrix(cells, names, "sampled", "slowdown")
-        paper = {p: table.filter((pl.col("load") == load) & (pl.col("policy") == p))["mean_slowdown"][0] for p in ("PPO", "SJF")}
+        paper = {
+            p: table.filter((pl.col("load") == load) & (pl.col("policy") == p))["mean_slowdown"][0]
+            for p in ("PPO", "SJF")
+        }
         told = paper["PPO"] / paper["SJF"] - 1
         sjf, ppo = np.array(rules[str(load)]["sjf"]["slowdown"]), np.array([paper["PPO"]])
         plan = cells[f"published/plan/{load}"]
@@ -79,9 +99,13 @@ def published_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
         note += f"{larger} of {len(names)} seeds with larger steps; " if larger else ""
         note += "at or below the paper's change?"
         text = "plan imitated, then PPO: mean slowdown against {}, load {} %"
-        claims.append(claim(f"r1.published.slowdown.{load}", text.format("greedy SJF", load), told, ours, sjf, told, note))
+        claims.append(
+            claim(f"r1.published.slowdown.{load}", text.format("greedy SJF", load), told, ours, sjf, told, note)
+        )
         note = f"author's PPO {paper['PPO']:.3f}"
-        claims.append(claim(f"r1.published.vs_author.{load}", text.format("the author's PPO", load), 0.0, ours, ppo, 0.0, note))
+        claims.append(
+            claim(f"r1.published.vs_author.{load}", text.format("the author's PPO", load), 0.0, ours, ppo, 0.0, note)
+        )
         best = dict(plan) | {"found": [min(plan["found"][0], plan["planned"])]}  # the plan is a schedule too
         claims.append(headroom_claim(f"r1.published.headroom.{load}", f"load {load} %", ours, sjf, best))
         names = [f"published/imitated/{load}/{seed}" for seed in range(scale.published_imitated_seeds)]
@@ -93,7 +117,8 @@ def published_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
     if 190 in scale.loads:
         ours = matrix(cells, [f"published/190/{seed}" for seed in range(scale.seeds)], "sampled", "makespan")
         packer = np.array(rules["190"]["packer"]["makespan"])
-        claims.append(claim("r1.published.makespan_vs_packer.190", "makespan against Packer, load 190 %", 0.135, ours, packer,
+        claims.append(claim("r1.published.makespan_vs_packer.190", "makespan against Packer, load 190 %", 0.135, ours,
+                            packer,
                              0.135, "the price of the slowdown; aim: no larger than the paper's"))  # fmt: skip
     return claims + alone_claims(scale, cells, author) + printed.claims(scale, cells, author)
 
@@ -117,9 +142,13 @@ def heuristics_claim(scale: Any, cells: Cells, author: Path) -> Claim:
                 told = row[theirs][0]
                 gap = abs(value - told)
                 worst = max(worst, 0.0 if gap <= 3e-3 else gap / max(abs(told), 1e-9))
-    note = "four metrics, seven loads; differences up to 3e-3 are the reference engine's message latency and count as none"
+    note = (
+        "four metrics, seven loads; differences up to 3e-3 are the reference engine's message latency and count as none"
+    )
     text = "largest relative difference of SJF, Packer, Tetris from the author's table"
-    return Claim("r1.published.heuristics", text, 0.0, worst, None, None, "relative difference", 0, 7, worst == 0.0, note)
+    return Claim(
+        "r1.published.heuristics", text, 0.0, worst, None, None, "relative difference", 0, 7, worst == 0.0, note
+    )
 
 
 def alone_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
@@ -147,17 +176,24 @@ def published_frame(scale: Any, cells: Cells, author: Path) -> pl.DataFrame:
             rows.append(row_of(load, label, {mine: matrix(cells, names, how, mine) for mine in METRICS}))
         if scale.published_imitated_seeds:
             imitated = [f"published/imitated/{load}/{seed}" for seed in range(scale.published_imitated_seeds)]
-            rows.append(row_of(load, "imitation alone", {mine: matrix(cells, imitated, "sampled", mine) for mine in METRICS}))
+            rows.append(
+                row_of(load, "imitation alone", {mine: matrix(cells, imitated, "sampled", mine) for mine in METRICS})
+            )
         if load in dict(scale.alone):
             alone = [f"alone/{load}/{seed}" for seed in range(scale.alone_seeds)]
-            rows.append(row_of(load, "PPO from nothing", {mine: matrix(cells, alone, "sampled", mine) for mine in METRICS}))
+            rows.append(
+                row_of(load, "PPO from nothing", {mine: matrix(cells, alone, "sampled", mine) for mine in METRICS})
+            )
         if load in scale.printed_loads:
             names = printed.cells_of(scale, load)
-            rows.append(row_of(load, "printed setting", {mine: matrix(cells, names, "sampled", mine) for mine in METRICS}))
+            rows.append(
+                row_of(load, "printed setting", {mine: matrix(cells, names, "sampled", mine) for mine in METRICS})
+            )
         for policy in ("PPO", "EASY", "Random"):
             told = table.filter((pl.col("load") == load) & (pl.col("policy") == policy))
             values = {
-                mine: np.array([[told[column][0] - (first[load] if mine == "makespan" else 0)]]) for mine, column in PAPER_COLUMNS.items()
+                mine: np.array([[told[column][0] - (first[load] if mine == "makespan" else 0)]])
+                for mine, column in PAPER_COLUMNS.items()
             }
             rows.append(row_of(load, f"author's {policy}", values))
     return pl.DataFrame(rows)
@@ -168,7 +204,9 @@ def seeds_frame(scale: Any, cells: Cells) -> pl.DataFrame:
     rows = []
     for load in scale.loads:
         for seed in range(scale.seeds):
-            ways = {how: matrix(cells, [f"published/{load}/{seed}"], how, "slowdown") for how in ("sampled", "likeliest")}
+            ways = {
+                how: matrix(cells, [f"published/{load}/{seed}"], how, "slowdown") for how in ("sampled", "likeliest")
+            }
             rows.append({"load": load, "seed": seed} | {how: float(values.mean()) for how, values in ways.items()})
     return pl.DataFrame(rows).fill_nan(None)
 
@@ -183,12 +221,22 @@ def _figures(out: Path, scale: Any, cells: Cells, author: Path | None, fresh: pl
     parts: dict[str, tuple[pl.DataFrame, tuple[str, ...]]] = {}
     parts["fresh"] = (pl.concat([fresh, best_frame(scale, cells)]), (*SHOWN, "easy", HOLD_END, BEST))
     if author is not None:
-        parts["published"] = (published_frame(scale, cells, author), (*SHOWN, EASY_WHOLE, "author's EASY", AGENT, "author's PPO"))
+        parts["published"] = (
+            published_frame(scale, cells, author),
+            (*SHOWN, EASY_WHOLE, "author's EASY", AGENT, "author's PPO"),
+        )
     for name, (table, policies) in parts.items():
         shown = table.filter(pl.col("policy").is_in(policies))
-        look: dict[str, Any] = {"x_label": "Offered load, nominal (%)", "log": (METRICS["slowdown"],), "time_unit": UNIT}
+        look: dict[str, Any] = {
+            "x_label": "Offered load, nominal (%)",
+            "log": (METRICS["slowdown"],),
+            "time_unit": UNIT,
+        }
         save(curves.against(shown, "load", metrics, **look), figures / f"fig2-{name}")
-        save(study_plots.metric_bars(shown.filter(pl.col("load") == top), metrics, time_unit=UNIT), figures / f"fig3-{name}")
+        save(
+            study_plots.metric_bars(shown.filter(pl.col("load") == top), metrics, time_unit=UNIT),
+            figures / f"fig3-{name}",
+        )
     if author is not None:
         printed.write(out, scale, cells, author)
     _figure_5(out, scale, author)

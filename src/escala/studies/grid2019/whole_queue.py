@@ -1,5 +1,5 @@
-"""R1's lists in the event-driven simulator: schedulers that see the whole queue, for what a longer look is worth beside the author's PPO,
-EASY as its author ran it, and the agents of these lists."""
+"""R1's lists in the event-driven simulator: schedulers that see the whole queue, for what a longer look is worth beside
+the author's PPO, EASY as its author ran it, and the agents of these lists."""
 
 from __future__ import annotations
 
@@ -16,17 +16,24 @@ from escala.studies.grid2019.messages import LATENCY, EasyByMessages
 from escala.studies.grid2019.published import LOADS, PAPER_OF, published_lists, published_table
 
 POOL = "10x1"
-GREEDY, STRICT, STRICT_32, ROLLOUT = "sjf, whole queue", "strict sjf, whole queue", "strict sjf, 32 slots", "rollout, whole queue"
+GREEDY, STRICT, STRICT_32, ROLLOUT = (
+    "sjf, whole queue",
+    "strict sjf, whole queue",
+    "strict sjf, 32 slots",
+    "rollout, whole queue",
+)
 EASY_SENT = f"easy, messages of {LATENCY} us"
 SLOTS = 32
 EVENTS, RUNS = "our agent, event-driven", 100
-"""The agent of a list, by drawn choices as in the paper, in the simulator that runs by events as the paper's does; runs."""
+"""The agent of a list, by drawn choices as in the paper, in the simulator that runs by events as the paper's does;
+runs."""
 BUSY = 100
 """Load from which look-ahead is played: below it takes long and changes little."""
 
 
 def on_list(folder: str, load: int, seeds: int, futures: int) -> dict[str, list[float]]:
-    """Mean slowdowns on the author's list of a load; look-ahead, which has not seen the list, for each of some seeds."""
+    """Mean slowdowns on the author's list of a load; look-ahead, which has not seen the list, for each of some
+    seeds."""
     lists = published_lists(Path(folder)).part([LOADS.index(load)])
     jobs = lists.workload(0)
 
@@ -47,18 +54,24 @@ def on_list(folder: str, load: int, seeds: int, futures: int) -> dict[str, list[
 def by_agent(folder: str, load: int, keep: str, runs: int) -> list[float]:
     """Mean slowdowns of so many runs of an agent on the author's list of a load, in the event-driven simulator."""
     jobs, agent = published_lists(Path(folder)).part([LOADS.index(load)]).workload(0), escala.load_agent(keep)
-    drawn = (escala.simulate(jobs, POOL, agent.policy(sampled=True, seed=seed), seed=seed).summary() for seed in range(runs))
+    drawn = (
+        escala.simulate(jobs, POOL, agent.policy(sampled=True, seed=seed), seed=seed).summary() for seed in range(runs)
+    )
     return [float(summary["mean_slowdown"]) for summary in drawn]
 
 
 def frame(cells: Mapping[str, Any], author: Path) -> pl.DataFrame:
-    """One row a load and policy: the mean over seeds (or runs), the least and the most of them; the author's PPO and SJF beside."""
+    """One row a load and policy: the mean over seeds (or runs), the least and the most of them; the author's PPO and
+    SJF beside."""
     table, rows = published_table(author), []
     for load in LOADS:
         name = f"published/queue/{load}"
         if name not in cells:
             continue
-        told = {f"author's {who}": table.filter((pl.col("load") == load) & (pl.col("policy") == who)) for who in ("PPO", PAPER_OF["sjf"])}
+        told = {
+            f"author's {who}": table.filter((pl.col("load") == load) & (pl.col("policy") == who))
+            for who in ("PPO", PAPER_OF["sjf"])
+        }
         found = {who: [float(row["mean_slowdown"][0])] for who, row in told.items()} | cells[name]
         found |= {EVENTS: cells[f"published/events/{load}"]} if f"published/events/{load}" in cells else {}
         for policy, values in found.items():

@@ -1,4 +1,5 @@
-"""The cells of a study: pieces that stand alone, done side by side as the runs of a campaign are, kept, and never done twice."""
+"""The cells of a study: pieces that stand alone, done side by side as the runs of a campaign are, kept, and never done
+twice."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ TUPLE = "()"
 
 @dataclass(frozen=True)
 class Cell:
-    """A piece of a study that stands alone. name: its file under `cells/`; work: a function of a module, which gives what JSON keeps;
+    """A piece of a study that stands alone. name: its file under `cells/`; work: a function of a module, which gives
+    what JSON keeps;
     given: its arguments. cost: roughly how long it takes, in any unit."""
 
     name: str
@@ -44,8 +46,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Timed:
-    """What an engine does with a cell: `content` is what it gives, `seconds` of the processor are what that took. elsewhere: an exception
-    is an `error`, one line; here it is raised. See `escala.engines.by_text.ByText`."""
+    """What an engine does with a cell: `content` is what it gives, `seconds` of the processor are what that took.
+    elsewhere: an exception is an `error`, one line; here it is raised. See `escala.engines.by_text.ByText`."""
 
     elsewhere: bool = False
 
@@ -58,7 +60,9 @@ class Timed:
         except Exception as error:
             if not self.elsewhere:
                 raise
-            return {"error": one_line(str(error) if isinstance(error, EscalaError) else f"{type(error).__name__}: {error}")}
+            return {
+                "error": one_line(str(error) if isinstance(error, EscalaError) else f"{type(error).__name__}: {error}")
+            }
         return {"content": content, "seconds": time.process_time() - begin}
 
     def key(self, cell: Cell, /) -> str:
@@ -67,7 +71,9 @@ class Timed:
 
     def written(self, cells: Sequence[Cell], /) -> str:
         """Cells as text: their functions by name."""
-        return json.dumps([[cell.name, cell.work.__module__, cell.work.__name__, _tagged(dict(cell.given))] for cell in cells])
+        return json.dumps(
+            [[cell.name, cell.work.__module__, cell.work.__name__, _tagged(dict(cell.given))] for cell in cells]
+        )
 
     @staticmethod
     def read(text: str) -> tuple[Timed, list[Cell]]:
@@ -79,8 +85,9 @@ class Timed:
 def run_cells(
     folder: Path, cells: Sequence[Cell], settings: Mapping[str, Any], jobs: int | str, progress: Share | None = None
 ) -> dict[str, Any]:
-    """Do the cells that are not done yet, `jobs` at a time in processes of their own, or on the engine of that name (on Slurm a
-    task each); name -> what it gave. A cell that is done is never done again: an interrupted study goes on where it stopped.
+    """Do the cells that are not done yet, `jobs` at a time in processes of their own, or on the engine of that name (on
+    Slurm a task each); name -> what it gave. A cell that is done is never done again: an interrupted study goes on
+    where it stopped.
 
     Raises EscalaError where the folder holds cells of other settings, or of another version of the program.
     """
@@ -106,8 +113,9 @@ def run_cells(
 
 @contextmanager
 def _signals_kept() -> Iterator[Callable[[], None]]:
-    """Ctrl-C and SIGTERM that are not lost: an error raised inside a callback of a compiled library (a finalizer, a compiler's hook)
-    is printed by Python and forgotten. What this yields answers again a signal that came before and ended nothing."""
+    """Ctrl-C and SIGTERM that are not lost: an error raised inside a callback of a compiled library (a finalizer, a
+    compiler's hook) is printed by Python and forgotten. What this yields answers again a signal that came before and
+    ended nothing."""
     came: list[tuple[Any, int]] = []
     before: dict[signal.Signals, Any] = {}
 
@@ -148,7 +156,8 @@ def _seconds(kept: Path) -> dict[str, float]:
 
 
 def spent(folder: Path) -> float:
-    """Processor seconds of all cells that a study's folder holds, over all its sittings (without what an interruption undid)."""
+    """Processor seconds of all cells that a study's folder holds, over all its sittings (without what an interruption
+    undid)."""
     return sum(_seconds(folder / "cells").values())
 
 
@@ -157,14 +166,20 @@ def _same_settings(path: Path, settings: Mapping[str, Any]) -> None:
     if path.exists():
         found = json.loads(path.read_text(encoding="utf-8"))
         if found != wanted:
-            other = "of another version of the program" if {**found, "source": wanted["source"]} == wanted else "of other settings"
+            other = (
+                "of another version of the program"
+                if {**found, "source": wanted["source"]} == wanted
+                else "of other settings"
+            )
             raise EscalaError(
-                f"{path.parent.parent}: holds a study {other} (cells/settings.json): give another folder, or remove the whole of this one"
+                f"{path.parent.parent}: holds a study {other} (cells/settings.json): give another folder, or remove "
+                "the whole of this one"
             )
         return
     if any(path.parent.glob("*.json")):
         raise EscalaError(
-            f"{path.parent}: holds results, but not their settings (settings.json): give another folder, or remove its parent"
+            f"{path.parent}: holds results, but not their settings (settings.json): give another folder, or remove "
+            "its parent"
         )
     write_whole(path, json.dumps(wanted, indent=2) + "\n")
 

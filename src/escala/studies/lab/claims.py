@@ -24,10 +24,11 @@ from escala.writing import write_whole
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of a paper, and what was found. paper, ours, low, high: figures in `unit` (relative changes as fractions, -0.46: 46 %
-    less); None: not given, or not measured. paper: printed by the paper for this very setting, or nothing. meets_aim: whether our mark
-    is met. reproduces: whether the paper's figure is reached, less being better in all they print: yes where the whole interval is at
-    or below it, no where the whole is above. Both None where nothing can be said."""
+    """One claim of a paper, and what was found. paper, ours, low, high: figures in `unit` (relative changes as
+    fractions, -0.46: 46 % less); None: not given, or not measured. paper: printed by the paper for this very setting,
+    or nothing. meets_aim: whether our mark is met. reproduces: whether the paper's figure is reached, less being better
+    in all they print: yes where the whole interval is at or below it, no where the whole is above. Both None where
+    nothing can be said."""
 
     id: str
     claim: str
@@ -50,7 +51,8 @@ class Claim:
 FINDINGS = "findings.csv"
 """Of a study's tables, what was found beyond the paper's claims."""
 ROW = {
-    "id": pl.String, "claim": pl.String, "paper": pl.Float64, "ours": pl.Float64, "low": pl.Float64, "high": pl.Float64, "unit": pl.String,
+    "id": pl.String, "claim": pl.String, "paper": pl.Float64, "ours": pl.Float64, "low": pl.Float64, "high": pl.Float64,
+    "unit": pl.String,
     "seeds": pl.Int64, "episodes": pl.Int64, "reproduces": pl.Boolean, "meets_aim": pl.Boolean, "note": pl.String,
 }  # fmt: skip
 """The columns of both."""
@@ -71,8 +73,8 @@ Verdict = Callable[[float, float | None, float | None], bool | None]
 
 
 def at_most(mark: float, slack: float = 1e-3) -> Verdict:
-    """The verdict "at most `mark`": yes where the whole 95 % interval is (with `slack` for rounding), no where the whole is above, else it
-    cannot be told. Without an interval the value decides."""
+    """The verdict "at most `mark`": yes where the whole 95 % interval is (with `slack` for rounding), no where the
+    whole is above, else it cannot be told. Without an interval the value decides."""
 
     def verdict(value: float, low: float | None, high: float | None) -> bool | None:
         if (value if high is None else high) <= mark + slack:
@@ -95,8 +97,13 @@ def _strict(value: Any) -> Any:
 
 
 def of_paper(claim: Claim) -> bool:
-    """Whether a claim is the paper's: it has a figure of the paper, or an id that stays. The rest are findings beyond it."""
-    return claim.paper is not None or STAY.fullmatch(claim.id) is not None or not claim.id.startswith(("r1.", "r2.", "r3.", "r4."))
+    """Whether a claim is the paper's: it has a figure of the paper, or an id that stays. The rest are findings beyond
+    it."""
+    return (
+        claim.paper is not None
+        or STAY.fullmatch(claim.id) is not None
+        or not claim.id.startswith(("r1.", "r2.", "r3.", "r4."))
+    )
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:
@@ -130,7 +137,9 @@ def write_claims(folder: Path, title: str, every: Sequence[Claim], about: str) -
         said = {True: "yes", False: "no", None: "–"}
         verdicts = f"{said[c.reproduces]} | {said[c.meets_aim]}"
         paper = "–" if c.paper is None else _figure(c.paper)
-        lines.append(f"| {c.id} | {c.claim} | {paper} | {found} | {c.unit} | {c.seeds} | {c.episodes} | {verdicts} | {c.note} |")
+        lines.append(
+            f"| {c.id} | {c.claim} | {paper} | {found} | {c.unit} | {c.seeds} | {c.episodes} | {verdicts} | {c.note} |"
+        )
     write_whole(folder / "claims.md", "\n".join(lines) + "\n")
 
 
@@ -173,4 +182,10 @@ def finished(
 ) -> dict[str, Any]:
     """Write the manifest, which marks the study as done; what `run` of a study gives back."""
     write_study_manifest(folder, study, settings, missing)
-    return {"study": study, "scale": scale, "out": str(folder), "claims": [asdict(claim) for claim in claims], "missing": missing}
+    return {
+        "study": study,
+        "scale": scale,
+        "out": str(folder),
+        "claims": [asdict(claim) for claim in claims],
+        "missing": missing,
+    }

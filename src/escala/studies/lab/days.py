@@ -28,14 +28,20 @@ Choose = Callable[[Any, Any], Any]
 
 
 def days_of(workload: Workload, least: int = 2, groups: Sequence[int] = ()) -> list[Workload]:
-    """The days of a log in time order, each with its own midnight as time 0. Days begin at midnight UTC where the log has absolute times;
-    days with fewer than `least` jobs are left out, as in R. B. Casagrande's dissertation (2020). groups: only days of these of his
-    groups, 1 to 5 (`escala.workload.day_group`).
+    """The days of a log in time order, each with its own midnight as time 0. Days begin at midnight UTC where the log
+    has absolute times; days with fewer than `least` jobs are left out, as in R. B. Casagrande's dissertation (2020).
+    groups: only days of these of his groups, 1 to 5 (`escala.workload.day_group`).
     """
     for group in groups:
         if group not in range(1, 6):
-            raise EscalaError(f"group {group!r} is not known: days are of groups 1 to 5, by their share of sequential submissions")
-    every = [day for day in workload.split_days(origin_s=-(workload.origin_s % DAY_S)) if len(day) >= max(least, 2 if groups else 0)]
+            raise EscalaError(
+                f"group {group!r} is not known: days are of groups 1 to 5, by their share of sequential submissions"
+            )
+    every = [
+        day
+        for day in workload.split_days(origin_s=-(workload.origin_s % DAY_S))
+        if len(day) >= max(least, 2 if groups else 0)
+    ]
     return [day for day in every if not groups or day_group(day) in groups]
 
 
@@ -53,9 +59,9 @@ def judge(
     episode, day (its name), the metrics of that day's run, window_s and asleep_w; energies are
     counted to one end (`escala.metrics.energy.to_one_end`).
 
-    policies: name -> (scheduler, shutdown). A day is run until its last job is done, with all nodes off at its start; `options` go to
-    `escala.simulate`. progress: called with the share done. keep: where the rows of a policy go and come from: called with its name and
-    what makes them.
+    policies: name -> (scheduler, shutdown). A day is run until its last job is done, with all nodes off at its start;
+    `options` go to `escala.simulate`. progress: called with the share done. keep: where the rows of a policy go and
+    come from: called with its name and what makes them.
     """
     rows: Rows = []
 
@@ -63,7 +69,9 @@ def judge(
         scheduler, shutdown = policies[name]
         own: Rows = []
         for number, day in enumerate(days):
-            result = escala.simulate(day, platform, scheduler=scheduler, shutdown=shutdown, **{"start_off": True, **options})
+            result = escala.simulate(
+                day, platform, scheduler=scheduler, shutdown=shutdown, **{"start_off": True, **options}
+            )
             summary = result.summary()
             figures = {metric: float(summary[metric]) for metric in (*metrics, "window_s")}
             about = {"policy": name, KNOWS: result.knows, "episode": number, "day": day.name}
@@ -82,9 +90,11 @@ def drawn(n: int, seed: int) -> list[int]:
     return [int(k) for k in np.random.default_rng([seed, 0xDA7]).permutation(n)]
 
 
-def split(n: int, how: str, seed: int = 0, train: float = 0.8, validation: float = 0.2) -> tuple[list[int], list[int], list[int]]:
-    """Numbers of the training, validation and held-out days of n days. how: "time" (the last days are held out) or "random" (drawn by
-    seed). The last part (`validation`) of the training days serves to choose among models."""
+def split(
+    n: int, how: str, seed: int = 0, train: float = 0.8, validation: float = 0.2
+) -> tuple[list[int], list[int], list[int]]:
+    """Numbers of the training, validation and held-out days of n days. how: "time" (the last days are held out) or
+    "random" (drawn by seed). The last part (`validation`) of the training days serves to choose among models."""
     if how not in ("time", "random"):
         raise EscalaError(f"split {how!r} is not known: use time or random")
     order = list(range(n)) if how == "time" else drawn(n, seed)
@@ -97,8 +107,9 @@ def split(n: int, how: str, seed: int = 0, train: float = 0.8, validation: float
 
 
 def figures(day: Workload, start_s: Floats, end_s: float) -> dict[str, float]:
-    """Figures over the jobs of one day: sums, but for delay_each_s, the mean delay of the delayed jobs (0: none is), which R3's table 5
-    prints as delay. start_s [jobs]: NaN for a job that did not start by `end_s`; such a job has waited until then."""
+    """Figures over the jobs of one day: sums, but for delay_each_s, the mean delay of the delayed jobs (0: none is),
+    which R3's table 5 prints as delay. start_s [jobs]: NaN for a job that did not start by `end_s`; such a job has
+    waited until then."""
     jobs = day.jobs
     wall, runtime, cores = (jobs[name].to_numpy() for name in ("walltime_s", "runtime_s", "cores"))
     ran = np.minimum(runtime, wall)
@@ -119,10 +130,16 @@ def figures(day: Workload, start_s: Floats, end_s: float) -> dict[str, float]:
 
 
 def simulated(
-    days: Sequence[Workload], platform: Platform, scheduler: Any, shutdown: Any, window: str, until_s: float = DAY_S, **options: Any
+    days: Sequence[Workload],
+    platform: Platform,
+    scheduler: Any,
+    shutdown: Any,
+    window: str,
+    until_s: float = DAY_S,
+    **options: Any,
 ) -> tuple[Rows, list[Floats]]:
-    """One row a day, and the start of every job, by `escala.simulate`; nodes off at the start, cut at `until_s` or drained. span_s: how
-    long the day's energy was counted."""
+    """One row a day, and the start of every job, by `escala.simulate`; nodes off at the start, cut at `until_s` or
+    drained. span_s: how long the day's energy was counted."""
     rows, starts = [], []
     limit = {"until_s": until_s} if window == "cut" else {}
     for number, day in enumerate(days):
@@ -131,15 +148,18 @@ def simulated(
         summary = result.summary()
         start = result.jobs["start_s"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
         starts.append(start)
-        row = {name: float(summary[name]) for name in ("waste_j", "energy_j", "transitions")} | {"span_s": float(summary["window_s"])}
+        row = {name: float(summary[name]) for name in ("waste_j", "energy_j", "transitions")} | {
+            "span_s": float(summary["window_s"])
+        }
         rows.append({"episode": number, **row, **figures(day, start, until_s)})
     return rows, starts
 
 
 def played(batch: Any, choose: Choose, days: Sequence[Workload], runs: int = 1) -> tuple[Rows, list[Floats], list[int]]:
     """The same, with the choices of an agent: every day is played `runs` times, all at once. batch: environments of R3
-    (`OffReservationBatch`, `SchedulingBatch`) over these days, as many as days x runs. Rows have the episode, the run and the return
-    besides, and what the environment tells of its reward's parts. Also gives how often each action was taken
+    (`OffReservationBatch`, `SchedulingBatch`) over these days, as many as days x runs. Rows have the episode, the run
+    and the return besides, and what the environment tells of its reward's parts. Also gives how often each action was
+    taken
     where there was a choice.
     """
     from escala.envs.core.batch import new_turn
@@ -171,10 +191,22 @@ def played(batch: Any, choose: Choose, days: Sequence[Workload], runs: int = 1) 
         start = np.where(begun >= 0, begun * 1e-6, np.nan)
         run = world.s[row, 0]
         energy = float(totals_of(world, row, batch.platform, (0, 0))["joules"].sum())
-        base = {"episode": int(numbers[row]), "run": row // len(days), **{name: float(values[row]) for name, values in sums.items()}}
+        base = {
+            "episode": int(numbers[row]),
+            "run": row // len(days),
+            **{name: float(values[row]) for name, values in sums.items()},
+        }
         switches = float(sum(run[name] for name in ("switch_offs", "switch_ons", "offs_then", "ons_then")))
         end_s = float(run["now"]) * 1e-6
         begun_s = 0.0 if batch.options.window == "cut" else float(day.jobs["submit_s"][0])
-        rows.append({**base, "energy_j": energy, "span_s": end_s - begun_s, "transitions": switches, **figures(day, start, end_s)})
+        rows.append(
+            {
+                **base,
+                "energy_j": energy,
+                "span_s": end_s - begun_s,
+                "transitions": switches,
+                **figures(day, start, end_s),
+            }
+        )
         starts.append(start)
     return rows, starts, spread.tolist()

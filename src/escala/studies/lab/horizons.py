@@ -1,8 +1,10 @@
-"""How slotted agents hold up where arrivals go on for longer, or shorter, than in their training: every horizon beside three rules.
+"""How slotted agents hold up where arrivals go on for longer, or shorter, than in their training: every horizon beside
+three rules.
 
-An agent is told when arrivals end, if it was trained so; "endless" are the longest lists, whose end it is not shown (it is told one far
-away). Rules never know the end. They see nearly the whole queue, and hold-back is tuned for each load and horizon, on lists of its own;
-greedy SJF that sees no more than the agent stands beside. Everything runs to completion.
+An agent is told when arrivals end, if it was trained so; "endless" are the longest lists, whose end it is not shown (it
+is told one far away). Rules never know the end. They see nearly the whole queue, and hold-back is tuned for each load
+and horizon, on lists of its own; greedy SJF that sees no more than the agent stands beside. Everything runs to
+completion.
 """
 
 from __future__ import annotations
@@ -51,24 +53,31 @@ def counts(steps: int) -> tuple[int, int]:
 
 
 def rules(world: str, load: float, steps: int, seed: int = TEST) -> dict[str, Any]:
-    """Mean slowdowns of the three rules on every list of a horizon, and the setting of hold-back. seed: of the lists."""
+    """Mean slowdowns of the three rules on every list of a horizon, and the setting of hold-back. seed: of the
+    lists."""
     (count, few), slots = counts(steps), queue_slots(steps)
     lists = lists_of(world, load, steps, count, seed)
     hold = tune_hold_back(lists_of(world, load, steps, few, VALIDATION), QUIETS, SHARES, slots=slots)
-    played = {rule: play(lists, rule, hold=hold, slots=slots, patience=PATIENCE)["slowdown"].to_list() for rule in RULES}
+    played = {
+        rule: play(lists, rule, hold=hold, slots=slots, patience=PATIENCE)["slowdown"].to_list() for rule in RULES
+    }
     return played | {"hold": list(hold)}
 
 
 def agent(folder: str, world: str, load: float, steps: int, endless: bool) -> dict[str, Any]:
-    """Mean slowdowns of a kept agent's greedy actions on the same lists, null where a run did not end; and of greedy SJF in its slots."""
+    """Mean slowdowns of a kept agent's greedy actions on the same lists, null where a run did not end; and of greedy
+    SJF in its slots."""
     made, lists = load_agent(folder), lists_of(world, load, steps, counts(steps)[0], TEST)
     seen = {name: made.env_options[name] for name in ("slots", "queue") if name in made.env_options}
     beside = play(lists, "sjf", patience=PATIENCE, **seen)["slowdown"].to_list()
     return {"slowdown": played(made, world, load, steps, endless), SEEN: beside}
 
 
-def played(made: Any, world: str, load: float, steps: int, endless: bool = False, seed: int = TEST) -> list[float | None]:
-    """Mean slowdowns of an agent's greedy actions on the lists of a horizon; None where a run did not end. seed: of the lists."""
+def played(
+    made: Any, world: str, load: float, steps: int, endless: bool = False, seed: int = TEST
+) -> list[float | None]:
+    """Mean slowdowns of an agent's greedy actions on the lists of a horizon; None where a run did not end. seed: of the
+    lists."""
     shaped = shaping(made.env_options)
     if shaped.get("arrivals_end", 0) > 0:
         shaped["arrivals_end"] = FAR if endless else steps
@@ -94,8 +103,8 @@ def cells_of(agents: Mapping[str, tuple[str, Sequence[float]]], world: str, hori
 
 
 def frame(cells: Cells) -> pl.DataFrame:
-    """One row an agent, load and horizon: means of the rules and of the agent, and the agent's relative excess over the best of the three
-    there, with its interval over lists; null where a run did not end."""
+    """One row an agent, load and horizon: means of the rules and of the agent, and the agent's relative excess over the
+    best of the three there, with its interval over lists; null where a run did not end."""
     rows = []
     for key, name, load, horizon, steps in runs_of(cells):
         rules = cells[f"horizon/rules/{load}/{steps}"]
@@ -105,7 +114,8 @@ def frame(cells: Cells) -> pl.DataFrame:
 
 
 def runs_of(cells: Cells) -> Iterator[tuple[str, str, str, str, int]]:
-    """Key, agent, load, horizon and steps of every run of an agent; the endless ones are as long as the longest of the rules."""
+    """Key, agent, load, horizon and steps of every run of an agent; the endless ones are as long as the longest of the
+    rules."""
     longest = max((int(key.rsplit("/", 1)[1]) for key in cells if key.startswith("horizon/rules/")), default=0)
     for key in cells:
         if key.startswith("horizon/") and not key.startswith("horizon/rules/"):
@@ -114,9 +124,12 @@ def runs_of(cells: Cells) -> Iterator[tuple[str, str, str, str, int]]:
 
 
 def against_best(
-    slowdowns: Sequence[float | None], rules: Mapping[str, Sequence[float]], beside: Mapping[str, Sequence[float]] | None = None
+    slowdowns: Sequence[float | None],
+    rules: Mapping[str, Sequence[float]],
+    beside: Mapping[str, Sequence[float]] | None = None,
 ) -> dict[str, Any]:
-    """Means of rules and agent, and its relative excess over the best of them with its interval over lists; null where a run did not end.
+    """Means of rules and agent, and its relative excess over the best of them with its interval over lists; null where
+    a run did not end.
     beside: rules that are shown, and not among them."""
     means = {rule: float(np.mean(values)) for rule, values in rules.items()}
     shown = means | {rule: float(np.mean(values)) for rule, values in (beside or {}).items()}
@@ -126,15 +139,21 @@ def against_best(
     row |= dict.fromkeys(("mean_slowdown", "excess", "low", "high"))
     if not row["unfinished"]:
         found = paired(ours[None], np.array(rules[best], np.float64), resamples=4000)
-        row |= {"mean_slowdown": float(ours.mean()), "excess": float(found.value), "low": float(found.low), "high": float(found.high)}
+        row |= {
+            "mean_slowdown": float(ours.mean()),
+            "excess": float(found.value),
+            "low": float(found.low),
+            "high": float(found.high),
+        }
     return row
 
 
 def worst_claim(
     ident: str, table: pl.DataFrame, agents: Sequence[str], about: str, aim: float = 0.0, rules: str = "three rules"
 ) -> list[Claim]:
-    """The largest excess of these agents over the best of the rules, over all loads and horizons of the table; none where it has none
-    of them. Where a run did not end there is no figure, and the note says so. aim: the largest that is meant to be."""
+    """The largest excess of these agents over the best of the rules, over all loads and horizons of the table; none
+    where it has none of them. Where a run did not end there is no figure, and the note says so. aim: the largest that
+    is meant to be."""
     rows = table.filter(pl.col("agent").is_in(agents)).to_dicts() if len(table) else []
     if not rows:
         return []
@@ -142,10 +161,30 @@ def worst_claim(
     stuck = [row for row in rows if row["unfinished"]]
     seeds, mark = 1, f"aim: at most {100 * aim:g}{' %' if aim else ''}; one training seed: the true interval is wider"
     if stuck:
-        note = f"{sum(row['unfinished'] for row in stuck)} runs did not end, the first at load {stuck[0]['load']:g}, {stuck[0]['horizon']}"
-        return [Claim(ident, text, None, None, None, None, "relative change", seeds, rows[0]["lists"], False, f"{note}; {mark}")]
+        note = (
+            f"{sum(row['unfinished'] for row in stuck)} runs did not end, the first at load {stuck[0]['load']:g}, "
+            f"{stuck[0]['horizon']}"
+        )
+        return [
+            Claim(
+                ident,
+                text,
+                None,
+                None,
+                None,
+                None,
+                "relative change",
+                seeds,
+                rows[0]["lists"],
+                False,
+                f"{note}; {mark}",
+            )
+        ]
     at = max(rows, key=lambda row: row["excess"])
-    note = f"at load {at['load']:g}, {at['horizon']} ({at['steps']} steps): {at['mean_slowdown']:.3f} against {at[at['best']]:.3f}"
+    note = (
+        f"at load {at['load']:g}, {at['horizon']} ({at['steps']} steps): {at['mean_slowdown']:.3f} against "
+        f"{at[at['best']]:.3f}"
+    )
     note += f" of {at['best']}"
     value, low, high = (float(at[name]) for name in ("excess", "low", "high"))
     meets = at_most(aim)(value, low, high)

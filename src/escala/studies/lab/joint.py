@@ -1,4 +1,5 @@
-"""Policies as points of energy waste and wait on the same days, and how far one of them is from what mixtures of others reach."""
+"""Policies as points of energy waste and wait on the same days, and how far one of them is from what mixtures of others
+reach."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ RESAMPLES = 1000
 
 
 class Joint:
-    """Sums over days of rules and agents on one part of an input, as they are (first) and over resampled days and seeds. waste, wait: name
-    -> [1 + resamples]; wait by the names of WAITS."""
+    """Sums over days of rules and agents on one part of an input, as they are (first) and over resampled days and
+    seeds. waste, wait: name -> [1 + resamples]; wait by the names of WAITS."""
 
     def __init__(self, tables: Mapping[str, Mapping[str, Floats]], resamples: int = RESAMPLES) -> None:
         random = np.random.default_rng(0x70)

@@ -1,7 +1,9 @@
-"""How the agents of R3's clusters hold up where an episode is shorter or longer than the day of their training: the held-out part of a log
-as episodes of a quarter of a day up to the whole of it, nodes off at each start, every episode run to completion.
+"""How the agents of R3's clusters hold up where an episode is shorter or longer than the day of their training: the
+held-out part of a log as episodes of a quarter of a day up to the whole of it, nodes off at each start, every episode
+run to completion.
 
-Agents see the time of day, which goes on from midnight to midnight; nothing shows them how long an episode is. Rules play the same jobs.
+Agents see the time of day, which goes on from midnight to midnight; nothing shows them how long an episode is. Rules
+play the same jobs.
 """
 
 from __future__ import annotations
@@ -31,8 +33,8 @@ Given = dict[str, Any]
 
 
 def held_out(source: Given, days: float | None) -> tuple[list[Workload], Platform, float]:
-    """The held-out part of a log as episodes of so many days (None: one), with at least two jobs each; the platform; days of the longest.
-    EscalaError for an input that is no log in one piece."""
+    """The held-out part of a log as episodes of so many days (None: one), with at least two jobs each; the platform;
+    days of the longest. EscalaError for an input that is no log in one piece."""
     one = inputs.days(**source)
     log = inputs.whole_log(source["name"], source["traces"], source["generated_days"])
     if log is None:
@@ -48,11 +50,16 @@ def lengths_of(scale: Sequence[float]) -> list[tuple[str, float | None]]:
     return [*((f"{days:g}", days) for days in scale), *([(WHOLE, None)] if scale else [])]
 
 
-def cells_of(played: Callable[..., Any], sources: Mapping[str, Given], agents: Mapping[str, Path], scale: Sequence[float]) -> list[Cell]:
-    """What `played` is asked of every length: its source, the days, and the agent's folder. sources: input -> how its days are found;
+def cells_of(
+    played: Callable[..., Any], sources: Mapping[str, Given], agents: Mapping[str, Path], scale: Sequence[float]
+) -> list[Cell]:
+    """What `played` is asked of every length: its source, the days, and the agent's folder. sources: input -> how its
+    days are found;
     agents: input -> folder of its agent; those that are not there are left out."""
     return [
-        Cell(f"length/{name}/{length}", played, {"source": dict(sources[name]), "days": days, "folder": str(folder)}, 30)
+        Cell(
+            f"length/{name}/{length}", played, {"source": dict(sources[name]), "days": days, "folder": str(folder)}, 30
+        )
         for name, folder in agents.items()
         if name in sources and (folder / "manifest.json").is_file()
         for length, days in lengths_of(scale)
@@ -60,8 +67,8 @@ def cells_of(played: Callable[..., Any], sources: Mapping[str, Given], agents: M
 
 
 def frame(cells: Cells, columns: Mapping[str, tuple[str, str, str]], per: str = "jobs") -> pl.DataFrame:
-    """One row an input, length of episodes and policy: changes by `columns`, name -> (column, statistic, reference), of sums ("change") or
-    means ("mean", against nothing), with intervals over episodes where there are enough."""
+    """One row an input, length of episodes and policy: changes by `columns`, name -> (column, statistic, reference), of
+    sums ("change") or means ("mean", against nothing), with intervals over episodes where there are enough."""
     rows = []
     for key, found in cells.items():
         if not key.startswith("length/"):

@@ -1,5 +1,6 @@
-"""Agents that need not be told when arrivals end: they imitate the rule hold-pile and go on with PPO, on lists of many horizons. The
-look whose largest excess over the best of the three rules of `lab.horizons` is least, on lists kept for that choice, is the agent.
+"""Agents that need not be told when arrivals end: they imitate the rule hold-pile and go on with PPO, on lists of many
+horizons. The look whose largest excess over the best of the three rules of `lab.horizons` is least, on lists kept for
+that choice, is the agent.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from escala.studies.lab.claims import Claim, write_table
 OPEN, PRESET = "open", "open"
 """Of the names of cells and agents; the preset."""
 CHOOSING, TAUGHT = 14, 15
-"""Seeds of the lists on which an agent is chosen, and of those that it learns from; no list of one set is in another."""
+"""Seeds of the lists on which an agent is chosen, and of those that it learns from; no list of one set is in
+another."""
 LIGHT = 0.003
 """How much worse than the best rule an agent may be at loads that it does not learn, where next to nothing waits."""
 Cells = Mapping[str, Any]
@@ -27,8 +29,9 @@ Cells = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Budget:
-    """How much is learnt. steps: decisions of PPO; looks: after which an agent is judged, beside the last; seeds: trainings; pool: lists to
-    learn from; windows: their steps of arrivals, each its share; updates: of imitation, at most (0: as many as it takes)."""
+    """How much is learnt. steps: decisions of PPO; looks: after which an agent is judged, beside the last; seeds:
+    trainings; pool: lists to learn from; windows: their steps of arrivals, each its share; updates: of imitation, at
+    most (0: as many as it takes)."""
 
     steps: int = 2_000_000
     looks: tuple[int, ...] = (1, 500_000, 1_000_000)
@@ -71,7 +74,12 @@ def agent_cells(world: World, budget: Budget, agents: Path, done: Cells) -> list
             best.append((load, n, min(float(np.mean(found[rule])) for rule in horizons.RULES)))
     given = {"world": world.name, "pile": tuple(world.pile), "best": best, "budget": asdict(budget)}
     return [
-        Cell(f"{OPEN}/{seed}", learn, given | {"seed": seed, "keep": str(agents / name_of(seed))}, 60 + budget.steps / 2e4)
+        Cell(
+            f"{OPEN}/{seed}",
+            learn,
+            given | {"seed": seed, "keep": str(agents / name_of(seed))},
+            60 + budget.steps / 2e4,
+        )
         for seed in range(budget.seeds)
     ]
 
@@ -86,10 +94,16 @@ def excesses(agent: Any, world: str, best: Sequence[tuple[float, int, float]]) -
 
 
 def learn(
-    *, world: str, pile: Sequence[float], best: Sequence[tuple[float, int, float]], budget: Mapping[str, Any], seed: int, keep: str
+    *,
+    world: str,
+    pile: Sequence[float],
+    best: Sequence[tuple[float, int, float]],
+    budget: Mapping[str, Any],
+    seed: int,
+    keep: str,
 ) -> dict[str, Any]:
-    """Train an agent, and keep in the folder `keep` that of its looks whose largest excess is least. best: (load, steps, mean slowdown of
-    the best rule) of each cell in which it is judged."""
+    """Train an agent, and keep in the folder `keep` that of its looks whose largest excess is least. best: (load,
+    steps, mean slowdown of the best rule) of each cell in which it is judged."""
     import escala
     from escala.agents.checkpoint import ended
 
@@ -100,8 +114,8 @@ def learn(
     if not ended(training):
         teacher: dict[str, Any] = {"pile": list(pile)} | ({"updates": [asked.updates]} if asked.updates else {})
         escala.train("escala/Slots-v0", steps=asked.steps, seed=seed, preset=PRESET, out=training, teacher=teacher,
-                     resume=(Path(training) / "checkpoint.npz").is_file(), snapshots=looks, window=list(asked.windows), lists=asked.pool,
-                     lists_seed=TAUGHT, reward="relative", **drawn)  # fmt: skip
+                     resume=(Path(training) / "checkpoint.npz").is_file(), snapshots=looks, window=list(asked.windows),
+                     lists=asked.pool, lists_seed=TAUGHT, reward="relative", **drawn)  # fmt: skip
     agents = [escala.load_agent(f"{training}/after-{n}") for n in looks]
     seen = [excesses(agent, world, best) for agent in agents]
     chosen = min(range(len(looks)), key=lambda k: max(seen[k]))
@@ -114,8 +128,11 @@ def learn(
 
 
 def chosen_seed(cells: Cells) -> int | None:
-    """The seed whose agent has the least largest excess on the lists kept for that choice; None where none was trained."""
-    seeds = [int(name.removeprefix(f"{OPEN}/")) for name in cells if name.startswith(f"{OPEN}/") and name.count("/") == 1]
+    """The seed whose agent has the least largest excess on the lists kept for that choice; None where none was
+    trained."""
+    seeds = [
+        int(name.removeprefix(f"{OPEN}/")) for name in cells if name.startswith(f"{OPEN}/") and name.count("/") == 1
+    ]
     return min(seeds, key=lambda seed: (cells[f"{OPEN}/{seed}"]["worst"], seed), default=None)
 
 
@@ -140,8 +157,8 @@ def frame(cells: Cells) -> pl.DataFrame:
 
 
 def claims(key: str, out: Path, cells: Cells, least: float = 0.0) -> list[Claim]:
-    """The claims of the agent that knows no end, where arrivals go on for shorter and longer: KEY.horizon.worst, and KEY.horizon.light at
-    loads below `least`, of which it learns nothing. Writes the tables `horizons` and `open`."""
+    """The claims of the agent that knows no end, where arrivals go on for shorter and longer: KEY.horizon.worst, and
+    KEY.horizon.light at loads below `least`, of which it learns nothing. Writes the tables `horizons` and `open`."""
     table, seed = horizons.frame(cells), chosen_seed(cells)
     if len(table):
         write_table(out, "horizons", table)
@@ -152,5 +169,7 @@ def claims(key: str, out: Path, cells: Cells, least: float = 0.0) -> list[Claim]
     usual, light = table.filter(pl.col("load") >= least), table.filter(pl.col("load") < least)
     return [
         *horizons.worst_claim(f"{key}.horizon.worst", usual, [name_of(seed)], about),
-        *horizons.worst_claim(f"{key}.horizon.light", light, [name_of(seed)], f"{about}, at loads that it did not learn", LIGHT),
+        *horizons.worst_claim(
+            f"{key}.horizon.light", light, [name_of(seed)], f"{about}, at loads that it did not learn", LIGHT
+        ),
     ]

@@ -1,5 +1,5 @@
-"""What the studies of R3 run on: the author's real days, generated clusters of Grid'5000, and real logs; each as days to train on, to
-choose by, and held out.
+"""What the studies of R3 run on: the author's real days, generated clusters of Grid'5000, and real logs; each as days
+to train on, to choose by, and held out.
 """
 
 from __future__ import annotations
@@ -29,13 +29,15 @@ LOGS: dict[str, tuple[str, str]] = {
 POWER = "grid5000"
 """The dissertation's power profile, a node each, under every input."""
 GROUPS = (1, 2, 3, 4, 5)
-BUSY = 400  # days with more jobs are left out of training and of the choice of models: a few saturated days would drown the others
+# days with more jobs are left out of training and of the choice of models: a few saturated days would drown the others
+BUSY = 400
 WINDOWS = 30  # files of two weeks taken of a log that comes in many
 
 
 @dataclass(frozen=True)
 class Days:
-    """One input. groups, train_groups: for each held-out and each training day the author's group, empty where there are none."""
+    """One input. groups, train_groups: for each held-out and each training day the author's group, empty where there
+    are none."""
 
     name: str
     platform: Platform
@@ -56,7 +58,8 @@ class Days:
 
 
 def folder_of_traces(given: Path | None = None) -> Path | None:
-    """The folder of real logs: the one given, $ESCALA_TRACES, or shared/traces beside the repository; None where there is none."""
+    """The folder of real logs: the one given, $ESCALA_TRACES, or shared/traces beside the repository; None where there
+    is none."""
     if given is not None:
         if not given.is_dir():
             raise EscalaError(f"{given}: no folder of traces; give one, or leave it out")
@@ -74,7 +77,8 @@ def names(traces: Path | None) -> list[str]:
 
 @lru_cache(maxsize=4)
 def days(name: str, traces: str | None, generated_days: int, most: int | None, seed: int = 0) -> Days:
-    """The days of an input. generated_days: length of a generated log, drawn by `seed`; most: at most so many days of each part."""
+    """The days of an input. generated_days: length of a generated log, drawn by `seed`; most: at most so many days of
+    each part."""
     if name in GENERATED:
         log = escala.workload.generate.grid5000(cluster=name, days=generated_days, seed=seed)
         return _in_time(name, days_of(log), read_platform(name)).first(most)
@@ -85,7 +89,9 @@ def days(name: str, traces: str | None, generated_days: int, most: int | None, s
     file, platform = LOGS[name]
     place = Path(traces) / file
     files = sorted(place.glob("*.swf*"), key=_number)[:WINDOWS] if place.is_dir() else [place]
-    return _in_time(name, [day for one in files for day in days_of(read_workload(one))], read_platform(platform, POWER)).first(most)
+    return _in_time(
+        name, [day for one in files for day in days_of(read_workload(one))], read_platform(platform, POWER)
+    ).first(most)
 
 
 def whole_log(name: str, traces: str | None, days: int) -> Workload | None:
@@ -114,8 +120,8 @@ def _quiet(part: list[Workload]) -> tuple[Workload, ...]:
 
 @lru_cache(maxsize=1)
 def author_days(traces: Path) -> Days:
-    """The author's days of a cluster of 14 nodes x 12 cores, with his own training and test days; the last fifth of the training days,
-    by the number in their names, is for validation."""
+    """The author's days of a cluster of 14 nodes x 12 cores, with his own training and test days; the last fifth of the
+    training days, by the number in their names, is for validation."""
     folder = traces / "author" / "r3-days"
     numbered = []
     for group in GROUPS:
@@ -132,4 +138,6 @@ def author_days(traces: Path) -> Days:
             groups += [group] * len(held)
     cut = round(0.8 * len(ordered))
     seen = tuple(group for _, group, day in in_order[:cut] if len(day) <= BUSY)
-    return Days(AUTHOR, read_platform("taurus"), _quiet(ordered[:cut]), _quiet(ordered[cut:]), tuple(test), tuple(groups), seen)
+    return Days(
+        AUTHOR, read_platform("taurus"), _quiet(ordered[:cut]), _quiet(ordered[cut:]), tuple(test), tuple(groups), seen
+    )

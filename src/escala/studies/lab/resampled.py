@@ -1,4 +1,5 @@
-"""Statistics of sums over days, with bootstrap intervals over days and training seeds; days are paired over all policies."""
+"""Statistics of sums over days, with bootstrap intervals over days and training seeds; days are paired over all
+policies."""
 
 from __future__ import annotations
 
@@ -19,17 +20,21 @@ def table_of(columns: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, Floa
 
 
 def to_end_of(tables: dict[str, dict[str, Floats]], reference: str, asleep_w: float) -> dict[str, dict[str, Floats]]:
-    """The same tables, the energy of each day counted until the reference's end of it, with all nodes off (`asleep_w`) between a run's own
-    end and that one: a run that takes longer for the same jobs would else count for more of what nodes draw that are off."""
+    """The same tables, the energy of each day counted until the reference's end of it, with all nodes off (`asleep_w`)
+    between a run's own end and that one: a run that takes longer for the same jobs would else count for more of what
+    nodes draw that are off."""
     end = tables[reference]["span_s"]
     return {name: t | {"energy_j": t["energy_j"] + asleep_w * (end - t["span_s"])} for name, t in tables.items()}
 
 
 class Resampled:
-    """Sums of columns over days, as they are (first) and over resampled days and seeds. Each policy's seeds are drawn by themselves."""
+    """Sums of columns over days, as they are (first) and over resampled days and seeds. Each policy's seeds are drawn
+    by themselves."""
 
     def __init__(self, tables: Mapping[str, Table], resamples: int = 2000, seed: int = 0, days: Any = None) -> None:
-        self.tables = {name: {c: v[:, days] if days is not None else v for c, v in table.items()} for name, table in tables.items()}
+        self.tables = {
+            name: {c: v[:, days] if days is not None else v for c, v in table.items()} for name, table in tables.items()
+        }
         self.n = next(iter(next(iter(self.tables.values())).values())).shape[1]
         random = np.random.default_rng(seed)
         drawn = random.multinomial(self.n, np.full(self.n, 1.0 / self.n), size=resamples).astype(np.float64)
@@ -57,9 +62,12 @@ class Resampled:
         """A sum per job."""
         return self.total(policy, column) / self.total(policy, per)
 
-    def against_frontier(self, policy: str, frontier: Sequence[str], column: str = "waste_j", by: str = "stretch") -> Floats:
-        """Relative change of a sum against the best that the frontier's policies reach with at most the same mean `by` per job, by a
-        broken line through those that no other beats in both; beyond the line's ends its end values count."""
+    def against_frontier(
+        self, policy: str, frontier: Sequence[str], column: str = "waste_j", by: str = "stretch"
+    ) -> Floats:
+        """Relative change of a sum against the best that the frontier's policies reach with at most the same mean `by`
+        per job, by a broken line through those that no other beats in both; beyond the line's ends its end values
+        count."""
         x = np.array([self.mean(name, by) for name in frontier]).T
         y = np.array([self.total(name, column) for name in frontier]).T
         at, ours = self.mean(policy, by), self.total(policy, column)
@@ -70,9 +78,12 @@ class Resampled:
         out: Floats = ours / line - 1.0
         return out
 
-    def against_mixtures(self, policy: str, frontier: Sequence[str], column: str = "waste_j", by: str = "stretch") -> Floats:
-        """The same against the best that can be had by tossing a coin for each day between two of the frontier's policies: the lower
-        convex hull of their points. Below the least `by` of the frontier its least counts, beyond the largest the least sum of all."""
+    def against_mixtures(
+        self, policy: str, frontier: Sequence[str], column: str = "waste_j", by: str = "stretch"
+    ) -> Floats:
+        """The same against the best that can be had by tossing a coin for each day between two of the frontier's
+        policies: the lower convex hull of their points. Below the least `by` of the frontier its least counts, beyond
+        the largest the least sum of all."""
         x = np.array([self.mean(name, by) for name in frontier]).T
         y = np.array([self.total(name, column) for name in frontier]).T
         at, ours = self.mean(policy, by), self.total(policy, column)
@@ -82,7 +93,8 @@ class Resampled:
 
 
 def hull_at(p: float, x: Floats, y: Floats) -> float:
-    """The least y over all mixtures of two points whose mean x is at most p; the y of the least x where there is none."""
+    """The least y over all mixtures of two points whose mean x is at most p; the y of the least x where there is
+    none."""
     within = x <= p
     if not within.any():
         return float(y[x.argmin()])

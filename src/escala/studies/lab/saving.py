@@ -24,7 +24,8 @@ DAYS = "days.csv"
 
 
 def save_runs(results: Mapping[str, Result], table: pl.DataFrame, folder: Path) -> None:
-    """Write `table.csv`, `manifest.json`, and each Result into a subfolder of its name, unless it was kept there already."""
+    """Write `table.csv`, `manifest.json`, and each Result into a subfolder of its name, unless it was kept there
+    already."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, result in results.items():
         if not (folder / folder_of(name)).exists():
@@ -35,12 +36,20 @@ def save_runs(results: Mapping[str, Result], table: pl.DataFrame, folder: Path) 
 
 def write_manifest(folder: Path, kind: str, content: Mapping[str, Any]) -> None:
     """`manifest.json`, which marks the folder as Escala's own output."""
-    manifest = {"escala": escala.__version__, "source": source_digest(), "python": platform.python_version(), "kind": kind, **content}
+    manifest = {
+        "escala": escala.__version__,
+        "source": source_digest(),
+        "python": platform.python_version(),
+        "kind": kind,
+        **content,
+    }
     write_whole(folder / "manifest.json", json.dumps(manifest, indent=2, default=str) + "\n")
 
 
 def read_judged(folder: Path) -> pl.DataFrame:
-    """The table of `metrics.compare.episodes` that was saved in a folder. Raises as polars does where it is missing or broken."""
+    """The table of `metrics.compare.episodes` that was saved in a folder. Raises as polars does where it is missing or
+    broken."""
     return pl.read_csv(folder / JUDGED, infer_schema=False).with_columns(
-        pl.exclude("metric", "policy", KNOWS, "episodes", "seeds").cast(pl.Float64), pl.col("episodes", "seeds").cast(pl.Int64)
+        pl.exclude("metric", "policy", KNOWS, "episodes", "seeds").cast(pl.Float64),
+        pl.col("episodes", "seeds").cast(pl.Int64),
     )

@@ -1,7 +1,8 @@
 """How a shutdown agent is searched by whole days: what its days are like, and what a wait costs.
 
-The reward is R3's energy term and, in place of its lateness, a cost of all waiting. It goes by the log: a walltime waited costs what makes
-hold:0.25 about the best constant rule on the training days, so that an agent neither saves at any wait nor avoids every wait.
+The reward is R3's energy term and, in place of its lateness, a cost of all waiting. It goes by the log: a walltime
+waited costs what makes hold:0.25 about the best constant rule on the training days, so that an agent neither saves at
+any wait nor avoids every wait.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.studies.lab.days import played
 from escala.workload import Workload
 
-SEEN: dict[str, Any] = {"window": "drain", "drain_days": 0.5}  # of each day while searching: an agent must not gain by the day's end
+# of each day while searching: an agent must not gain by the day's end
+SEEN: dict[str, Any] = {"window": "drain", "drain_days": 0.5}
 USUAL_PRICE = 0.15  # of a walltime waited, in idle minutes of the platform
 MOST_DAYS = 200  # that the price is taken from, evenly over the training days
 NEVER_LATE = 1e6  # walltimes waited until R3's lateness counts
 
 
 def price(days: Sequence[Workload], platform: Any) -> float:
-    """What a walltime waited must cost for hold:0.25 to be about the best constant, in idle minutes of the platform: the slope of the
-    frontier of hold(x) around it, on these days."""
+    """What a walltime waited must cost for hold:0.25 to be about the best constant, in idle minutes of the platform:
+    the slope of the frontier of hold(x) around it, on these days."""
     waste, waited = {}, {}
     for k in (ORDERED_HOLDS.index(0.15), ORDERED_HOLDS.index(0.35)):
         batch = OffReservationBatch(len(days), list(days), platform, action="hold", holds=ORDERED_HOLDS, **SEEN)

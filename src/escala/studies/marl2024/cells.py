@@ -20,7 +20,15 @@ CUT = ("finished_slowdown", "finished_runtime", "left", "submitted", "slowdown")
 
 def lists_of(machines: int, load: int, count: int, seed: int = TEST, steps: int = STEPS) -> JobLists:
     """Fresh lists of one load (in per cent) for so many machines in all. steps: units of arrivals."""
-    given = {"agents": machines, "machines": 1, "load": load / 100, "formula": "plain", "lists": count, "lists_seed": seed, "steps": steps}
+    given = {
+        "agents": machines,
+        "machines": 1,
+        "load": load / 100,
+        "formula": "plain",
+        "lists": count,
+        "lists_seed": seed,
+        "steps": steps,
+    }
     return options_of(given).job_lists()
 
 
@@ -29,8 +37,8 @@ def _kept(frame: Any, names: tuple[str, ...]) -> dict[str, list[Any]]:
 
 
 def rules(agents: int, machines: int, load: int, test: int) -> dict[str, Any]:
-    """Every rule as a team, one choice a turn and until the no-op, and as one central scheduler that chooses until the no-op: run to
-    completion; one choice a turn also cut after the arrivals."""
+    """Every rule as a team, one choice a turn and until the no-op, and as one central scheduler that chooses until the
+    no-op: run to completion; one choice a turn also cut after the arrivals."""
     lists = lists_of(agents * machines, load, test)
     out: dict[str, Any] = {}
     for rule in RULES:
@@ -50,7 +58,8 @@ def seen_by(made: Any) -> dict[str, Any]:
 
 
 def by_greedy(made: Any, lists: JobLists, **otherwise: Any) -> dict[str, list[Any]]:
-    """A team on lists by its greedy actions: what its figures are. otherwise: options of the game that it was not trained with."""
+    """A team on lists by its greedy actions: what its figures are. otherwise: options of the game that it was not
+    trained with."""
     return _kept(play(lists, made.members(sampled=False), rescue=RESCUE, **{**seen_by(made), **otherwise}), FIGURES)
 
 
@@ -58,7 +67,9 @@ def _judge_of(machines: int, loads: list[int], validation: int, sampled: bool) -
     """Asks how a team does against SJF on lists of their own, of loads 50 and 90 %."""
     from escala.agents import against_sjf
 
-    return against_sjf(*[lists_of(machines, load, validation, LOOKED_AT) for load in JUDGED if load in loads], sampled=sampled)
+    return against_sjf(
+        *[lists_of(machines, load, validation, LOOKED_AT) for load in JUDGED if load in loads], sampled=sampled
+    )
 
 
 def team(
@@ -77,18 +88,20 @@ def team(
     preset: str = "tuned",
     turns: str = "single",
 ) -> dict[str, Any]:
-    """Train one team on all loads, or go on with it, and judge it on each: greedy actions on `test` and `validation` lists, sampled ones
-    on the first `sampled` and on `validation` lists. While it learns it is judged on further lists (`LOOKS` times, by its greedy
-    actions) and the best weights are kept; without a teacher (presets "from-nothing" and R4's own, "printed") sampled ones are judged,
-    more often."""
+    """Train one team on all loads, or go on with it, and judge it on each: greedy actions on `test` and `validation`
+    lists, sampled ones on the first `sampled` and on `validation` lists. While it learns it is judged on further lists
+    (`LOOKS` times, by its greedy actions) and the best weights are kept; without a teacher (presets "from-nothing" and
+    R4's own, "printed") sampled ones are judged, more often."""
     from escala.agents import load_team, train_team
     from escala.agents.checkpoint import ended
 
-    shape: dict[str, Any] = {"agents": agents, "machines": machines, "information": information, "rewards": information, "turns": turns}
+    shape: dict[str, Any] = {"agents": agents, "machines": machines, "turns": turns}
+    shape |= {"information": information, "rewards": information}
     if ended(keep):
         made = load_team(keep)
     else:
-        given: dict[str, Any] = {"load": [load / 100 for load in loads], "lists_seed": TRAINING, "steps": steps, "mode": mode, "seed": seed}
+        given: dict[str, Any] = {"load": [load / 100 for load in loads], "lists_seed": TRAINING}
+        given |= {"steps": steps, "mode": mode, "seed": seed}
         if preset in ("from-nothing", "printed"):
             given |= {"judge": _judge_of(agents * machines, loads, validation, True)}
         elif steps:
@@ -101,7 +114,8 @@ def team(
     out["kept"] = min(known)[1] if known else made.manifest["steps_done"]
     seen = seen_by(made)
     for load in loads:
-        lists, tried = lists_of(agents * machines, load, test), lists_of(agents * machines, load, validation, VALIDATION)
+        lists = lists_of(agents * machines, load, test)
+        tried = lists_of(agents * machines, load, validation, VALIDATION)
         out[str(load)] = {
             "likeliest": by_greedy(made, lists),
             "sampled": _kept(play(lists.part(range(sampled)), made.members(seed=seed), **seen), FIGURES),

@@ -9,11 +9,24 @@ import numpy as np
 
 from escala.studies.lab.claims import Claim
 from escala.studies.marl2024 import learning
-from escala.studies.marl2024.values import APART, KINDS, Cells, best_acting, best_of, claim, kept, label, rule_values, seeds_of, values
+from escala.studies.marl2024.values import (
+    APART,
+    KINDS,
+    Cells,
+    best_acting,
+    best_of,
+    claim,
+    kept,
+    label,
+    rule_values,
+    seeds_of,
+    values,
+)
 
 
 def chosen(cells: Cells, shape: str, loads: Sequence[int]) -> str:
-    """The kind of team, in turns or taught by look-ahead, that is better on the validation lists of all loads together."""
+    """The kind of team, in turns or taught by look-ahead, that is better on the validation lists of all loads
+    together."""
 
     def score(kind: str) -> float:
         tried = [values(cells, seeds_of(cells, f"{kind}/{shape}"), load, "validation").mean() for load in loads]
@@ -41,29 +54,51 @@ def claims_of(scale: Any, cells: Cells) -> list[Claim]:
 
 def _against_rules(cells: Cells, kind: str, names: list[str], shape: str, load: int) -> list[Claim]:
     """The teams of a shape against heuristics as teams, and against the best of them as one central scheduler."""
-    clock = f"; {KINDS[kind]} and know when arrivals end (rules do not use it), better on validation lists" if kind != "team" else ""
+    clock = (
+        f"; {KINDS[kind]} and know when arrivals end (rules do not use it), better on validation lists"
+        if kind != "team"
+        else ""
+    )
     about = f"{clock}{kept(cells, names)}{label(load)}"
     ours, drawn = values(cells, names, load, "likeliest"), values(cells, names, load, "sampled")
     best, theirs = best_of(cells, shape, load)
     central, whole = best_of(cells, shape, load, "central", "slowdown")
     who = f"mean slowdown of {shape} agents x machines"
     out = [
-        claim(f"r4.vs_best_heuristic.{shape}.{load}", f"{who} against the best of R4's heuristics, load {load} %", ours, theirs, 0.02,
-              f"best: {best}{about}"),
+        claim(f"r4.vs_best_heuristic.{shape}.{load}", f"{who} against the best of R4's heuristics, load {load} %", ours,
+              theirs, 0.02, f"best: {best}{about}"),
         claim(f"r4.sampled.vs_best_heuristic.{shape}.{load}", f"the same with sampled actions, load {load} %", drawn,
               theirs[: drawn.shape[1]], 0.02, f"best: {best}{about}"),
-        claim(f"r4.vs_dense.{shape}.{load}", f"{who} against our rule dense, which teams in turns imitate first, load {load} %", ours,
+        claim(f"r4.vs_dense.{shape}.{load}",
+              f"{who} against our rule dense, which teams in turns imitate first, load {load} %", ours,
               rule_values(cells, shape, load, "dense"), 0.02, f"not in the paper{about}"),
-        claim(f"r4.vs_central.{shape}.{load}", f"{who} against the best of R4's heuristics as one central scheduler, load {load} %", ours,
+        claim(f"r4.vs_central.{shape}.{load}",
+              f"{who} against the best of R4's heuristics as one central scheduler, load {load} %", ours,
               whole, 0.02, f"best: {central}; it owns all machines and chooses until the void{about}"),
     ]  # fmt: skip
     if load in (50, 90):
         tetris = rule_values(cells, shape, load, "tetris-normalised")
         note = f"best job and best machine{about}"
-        out.append(claim(f"r4.vs_tetris.{shape}.{load}", f"{who} against normalised Tetris, load {load} %", ours, tetris, -0.05, note))
-        ours, tetris = values(cells, names, load, "cut"), rule_values(cells, shape, load, "tetris-normalised", "cut", "slowdown")
-        text = f"the same in the paper's window, cut after 200 units (jobs that wait count as started then), load {load} %"
-        out.append(claim(f"r4.vs_tetris_cut.{shape}.{load}", text, ours, tetris, -0.05, f"beside the claim before it{about}"))
+        out.append(
+            claim(
+                f"r4.vs_tetris.{shape}.{load}",
+                f"{who} against normalised Tetris, load {load} %",
+                ours,
+                tetris,
+                -0.05,
+                note,
+            )
+        )
+        ours, tetris = (
+            values(cells, names, load, "cut"),
+            rule_values(cells, shape, load, "tetris-normalised", "cut", "slowdown"),
+        )
+        text = (
+            f"the same in the paper's window, cut after 200 units (jobs that wait count as started then), load {load} %"
+        )
+        out.append(
+            claim(f"r4.vs_tetris_cut.{shape}.{load}", text, ours, tetris, -0.05, f"beside the claim before it{about}")
+        )
     return out
 
 
@@ -72,7 +107,21 @@ def _worst(found: list[Claim]) -> list[Claim]:
     known = [c for c in rows if c.ours is not None]
     text = "largest relative change of mean slowdown against the best heuristic, over all shapes and loads"
     if not known:
-        return [Claim("r4.worst_against_best_heuristic", text, None, None, None, None, "relative change", 0, 0, None, "not measured")]
+        return [
+            Claim(
+                "r4.worst_against_best_heuristic",
+                text,
+                None,
+                None,
+                None,
+                None,
+                "relative change",
+                0,
+                0,
+                None,
+                "not measured",
+            )
+        ]
     worst = max(known, key=lambda c: c.ours or 0.0)
     verdicts = {c.meets_aim for c in rows}
     holds = False if False in verdicts else None if None in verdicts else True
@@ -98,12 +147,17 @@ def _worst(found: list[Claim]) -> list[Claim]:
 
 
 def _by_kind(scale: Any, cells: Cells) -> list[Claim]:
-    """Both kinds of teams for themselves: those that imitate dense first and those that imitate look-ahead first; both go on by PPO in
-    turns."""
+    """Both kinds of teams for themselves: those that imitate dense first and those that imitate look-ahead first; both
+    go on by PPO in turns."""
     out = []
     kinds = [
         ("turns", "team", "that imitate dense first and then learn in turns", scale.shapes),
-        ("ahead", "ahead", "that imitate look-ahead first, then learn in turns, and know when arrivals end", scale.ahead),
+        (
+            "ahead",
+            "ahead",
+            "that imitate look-ahead first, then learn in turns, and know when arrivals end",
+            scale.ahead,
+        ),
     ]
     for ident, kind, told, shapes in kinds:
         for agents, machines in shapes:
@@ -114,9 +168,16 @@ def _by_kind(scale: Any, cells: Cells) -> list[Claim]:
                     continue
                 ours = values(cells, names, load, "likeliest")
                 best, theirs = best_of(cells, shape, load)
-                text = f"mean slowdown of {shape} agents x machines {told} against the best of R4's heuristics, load {load} %"
+                text = (
+                    f"mean slowdown of {shape} agents x machines {told} against the best of R4's heuristics, load "
+                    f"{load} %"
+                )
                 about = f"{kept(cells, names)}{label(load)}"
-                out.append(claim(f"r4.{ident}.vs_best_heuristic.{shape}.{load}", text, ours, theirs, 0.02, f"best: {best}{about}"))
+                out.append(
+                    claim(
+                        f"r4.{ident}.vs_best_heuristic.{shape}.{load}", text, ours, theirs, 0.02, f"best: {best}{about}"
+                    )
+                )
                 if load in (50, 90):
                     tetris = rule_values(cells, shape, load, "tetris-normalised")
                     text = f"the same against normalised Tetris, load {load} %"
@@ -135,10 +196,10 @@ def _until_void(cells: Cells, shape: str, load: int) -> list[Claim]:
     tetris = rule_values(cells, shape, load, "tetris-normalised", "void", "slowdown")
     text = f"mean slowdown of teams of {shape} agents x machines whose turns last until the void against"
     return [
-        claim(f"r4.void.vs_best_heuristic.{shape}.{load}", f"{text} the best heuristic, played so, load {load} %", ours, theirs, 0.02,
-              f"best: {best}{kept(cells, names)}{label(load)}"),
-        claim(f"r4.void.vs_tetris.{shape}.{load}", f"{text} normalised Tetris, played so, load {load} %", ours, tetris, -0.05,
-              f"best job and best machine{kept(cells, names)}{label(load)}"),
+        claim(f"r4.void.vs_best_heuristic.{shape}.{load}", f"{text} the best heuristic, played so, load {load} %", ours,
+              theirs, 0.02, f"best: {best}{kept(cells, names)}{label(load)}"),
+        claim(f"r4.void.vs_tetris.{shape}.{load}", f"{text} normalised Tetris, played so, load {load} %", ours, tetris,
+              -0.05, f"best job and best machine{kept(cells, names)}{label(load)}"),
     ]  # fmt: skip
 
 
@@ -164,14 +225,18 @@ def _ppo_gain(scale: Any, cells: Cells) -> list[Claim]:
         before = [name.replace("team/", "imitated/") for name in names]
         for load in [load for load in scale.loads if load in (50, 90) and names]:
             ours, theirs = values(cells, names, load, "likeliest"), values(cells, before, load, "likeliest")
-            text = f"what PPO in turns adds: mean slowdown of {shape} agents x machines against the same teams before it, load {load} %"
+            text = (
+                f"what PPO in turns adds: mean slowdown of {shape} agents x machines against the same teams before "
+                f"it, load {load} %"
+            )
             note = f"{cells[names[0]]['steps']} decisions{kept(cells, names)}; aim: not above{label(load)}"
             out.append(claim(f"r4.ppo_gain.{shape}.{load}", text, ours, theirs, 0.0, note))
     return out
 
 
 def _growth(scale: Any, cells: Cells) -> list[Claim]:
-    """Agents that learn with shared parameters from nothing, against the best heuristic in the same turns and one central learner."""
+    """Agents that learn with shared parameters from nothing, against the best heuristic in the same turns and one
+    central learner."""
     out = []
     for agents in scale.growth:
         for load in [load for load in scale.loads if seeds_of(cells, f"growth-{load}/{agents}")]:
@@ -180,13 +245,21 @@ def _growth(scale: Any, cells: Cells) -> list[Claim]:
             ours = values(cells, names, load, how)
             if f"rules/{agents}x1/{load}" in cells:
                 best, theirs = best_of(cells, f"{agents}x1", load, "void", "slowdown")
-                text = f"mean slowdown of {agents} agents, shared parameters, from nothing, against the best heuristic, load {load} %"
-                note = f"best: {best}; turns until the void; {how} actions; beyond the paper{kept(cells, names, 'untrained')}{label(load)}"
+                text = (
+                    f"mean slowdown of {agents} agents, shared parameters, from nothing, against the best "
+                    f"heuristic, load {load} %"
+                )
+                note = (
+                    f"best: {best}; turns until the void; {how} actions; beyond the "
+                    f"paper{kept(cells, names, 'untrained')}{label(load)}"
+                )
                 out.append(claim(f"r4.growth.{agents}.{load}", text, ours, theirs, 0.02, note))
             if central:
                 other = best_acting(cells, central, [load])
                 one = values(cells, central, load, other)
-                text = f"mean slowdown of {agents} such agents against one central learner of all machines, load {load} %"
+                text = (
+                    f"mean slowdown of {agents} such agents against one central learner of all machines, load {load} %"
+                )
                 note = f"both choose until the void; {how} actions against {other} ones; beyond the paper"
                 note += f"{kept(cells, names + central, 'untrained')}{label(load)}"
                 out.append(claim(f"r4.team_vs_central.{agents}.{load}", text, ours, one, 0.02, note))
@@ -196,6 +269,23 @@ def _growth(scale: Any, cells: Cells) -> list[Claim]:
                 took = [cell["processor_s"] for cell in its]
                 text = f"training of {agents} {told} from nothing, {its[0]['steps']} decisions"
                 mean = float(np.mean(took))
-                note = f"processor time, {1000 * mean / its[0]['steps']:.2g} s for 1000 decisions; low, high: the seeds'; beyond the paper"
-                out.append(Claim(f"r4.{kind}_cost.{agents}", text, None, mean, min(took), max(took), "s", len(took), 0, None, note))
+                note = (
+                    f"processor time, {1000 * mean / its[0]['steps']:.2g} s for 1000 decisions; low, high: the "
+                    "seeds'; beyond the paper"
+                )
+                out.append(
+                    Claim(
+                        f"r4.{kind}_cost.{agents}",
+                        text,
+                        None,
+                        mean,
+                        min(took),
+                        max(took),
+                        "s",
+                        len(took),
+                        0,
+                        None,
+                        note,
+                    )
+                )
     return out

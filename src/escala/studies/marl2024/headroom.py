@@ -1,8 +1,10 @@
-"""How much of what is possible do the teams of `marl2024` gain? Over SJF as a team, on the first test lists of loads 50 and 90 %.
+"""How much of what is possible do the teams of `marl2024` gain? Over SJF as a team, on the first test lists of loads 50
+and 90 %.
 
-Clairvoyant, and without R4's window of five jobs: what waits outside the window is out of every team's reach, and at 90 % that is most of
-the room. So SJF that sees every job stands beside. The truth lies between the share of the best schedule found (it keeps each machine's
-capacities) and that of the proved bound (of the machines as a pool, see `escala.optimum.machines`).
+Clairvoyant, and without R4's window of five jobs: what waits outside the window is out of every team's reach, and at 90
+% that is most of the room. So SJF that sees every job stands beside. The truth lies between the share of the best
+schedule found (it keeps each machine's capacities) and that of the proved bound (of the machines as a pool, see
+`escala.optimum.machines`).
 """
 
 from __future__ import annotations
@@ -31,13 +33,22 @@ def cells_of(scale: Any) -> list[Cell]:
     cells = []
     for agents, machines in scale.shapes:
         for load in [load for load in LOADS if load in scale.loads]:
-            given = {"agents": agents, "machines": machines, "load": load, "test": scale.test, "first": max(2, scale.test // 10)}
-            cells.append(Cell(f"{KIND}/{agents}x{machines}/{load}", optimum, given, given["first"] * (agents * machines) ** 1.5))
+            given = {
+                "agents": agents,
+                "machines": machines,
+                "load": load,
+                "test": scale.test,
+                "first": max(2, scale.test // 10),
+            }
+            cells.append(
+                Cell(f"{KIND}/{agents}x{machines}/{load}", optimum, given, given["first"] * (agents * machines) ** 1.5)
+            )
     return cells
 
 
 def optimum(agents: int, machines: int, load: int, test: int, first: int) -> dict[str, list[float]]:
-    """Mean slowdown on the first of `test` lists: the best schedule found, the proved bound, and SJF as a team that sees every job."""
+    """Mean slowdown on the first of `test` lists: the best schedule found, the proved bound, and SJF as a team that
+    sees every job."""
     owned = agents * machines
     lists = lists_of(owned, load, test).part(range(first))
     most = int(lists.jobs_of.max())
@@ -49,19 +60,27 @@ def optimum(agents: int, machines: int, load: int, test: int, first: int) -> dic
         demand = np.column_stack([job["cores"], lists.demand[rows]]).astype(np.int64)
         one = Instance(job["submit"] // 1_000_000, job["walltime"] // 1_000_000, demand, lists.capacity)
         best = on_machines(one, owned)
-        proved = unless_interrupted(bound(pool(one, owned), steps=("wspt", "lagrange"), known=best.starts, limit_s=LIMIT_S))
+        proved = unless_interrupted(
+            bound(pool(one, owned), steps=("wspt", "lagrange"), known=best.starts, limit_s=LIMIT_S)
+        )
         assert proved.lower is not None
         out["found"].append(best.value)
         out["lower"].append(proved.lower)
     return out
 
 
-def claims(shape: str, load: int, best: Mapping[str, Any], ours: np.ndarray, sjf: np.ndarray, about: str) -> list[Claim]:
-    """The two ends of a team's share. ours: [seeds, lists]; sjf: [lists]; best: what `optimum` gave, of the first lists."""
+def claims(
+    shape: str, load: int, best: Mapping[str, Any], ours: np.ndarray, sjf: np.ndarray, about: str
+) -> list[Claim]:
+    """The two ends of a team's share. ours: [seeds, lists]; sjf: [lists]; best: what `optimum` gave, of the first
+    lists."""
     found, lower, seen = (np.array(best[name], np.float64) for name in ("found", "lower", "seen"))
     n = len(found)
     ours, sjf = ours[:, :n], sjf[:n]
-    told = f"SJF {sjf.mean():.3f}, team {ours.mean():.3f}, SJF that sees every job {seen.mean():.3f}, best found {found.mean():.3f}, bound "
+    told = (
+        f"SJF {sjf.mean():.3f}, team {ours.mean():.3f}, SJF that sees every job {seen.mean():.3f}, best found "
+        f"{found.mean():.3f}, bound "
+    )
     note = f"{told}{lower.mean():.3f}; clairvoyant and without the window of jobs{about}"
     out = []
     for key, least, text in (
@@ -78,7 +97,8 @@ def claims(shape: str, load: int, best: Mapping[str, Any], ours: np.ndarray, sjf
 
 
 def frame(found: Cells, means: Mapping[str, Mapping[str, np.ndarray]]) -> pl.DataFrame:
-    """One row a shape, load and policy on the lists whose optimum was searched for. means: cell -> policy -> [..., lists]."""
+    """One row a shape, load and policy on the lists whose optimum was searched for. means: cell -> policy -> [...,
+    lists]."""
     schema = {"shape": pl.String, "load": pl.Int64, "policy": pl.String, "mean_slowdown": pl.Float64, "lists": pl.Int64}
     rows = []
     for name, best in found.items():
@@ -90,5 +110,8 @@ def frame(found: Cells, means: Mapping[str, Mapping[str, np.ndarray]]) -> pl.Dat
             "best found": np.array(best["found"]),
             "bound": np.array(best["lower"]),
         }
-        rows += [{"shape": shape, "load": int(load), "policy": p, "mean_slowdown": float(x.mean()), "lists": n} for p, x in values.items()]
+        rows += [
+            {"shape": shape, "load": int(load), "policy": p, "mean_slowdown": float(x.mean()), "lists": n}
+            for p, x in values.items()
+        ]
     return pl.DataFrame(rows, schema=schema)

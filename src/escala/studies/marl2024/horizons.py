@@ -1,7 +1,9 @@
-"""How the teams of `marl2024` hold up where arrivals go on for longer, or shorter, than the 200 units of their training.
+"""How the teams of `marl2024` hold up where arrivals go on for longer, or shorter, than the 200 units of their
+training.
 
-A team is told when arrivals end, if it was trained so; "endless" are the longest lists, whose end it is not shown (it is told one far
-away). R4's heuristics as teams of the same shape play the same lists, and know no end. Everything runs to completion.
+A team is told when arrivals end, if it was trained so; "endless" are the longest lists, whose end it is not shown (it
+is told one far away). R4's heuristics as teams of the same shape play the same lists, and know no end. Everything runs
+to completion.
 """
 
 from __future__ import annotations
@@ -71,8 +73,8 @@ def shape_of(name: str) -> Shape:
 
 
 def frame(cells: Cells) -> pl.DataFrame:
-    """One row a team, load and horizon: means of the heuristics and of the team, and its relative excess over the best of them there, with
-    its interval over lists; null where a run did not end."""
+    """One row a team, load and horizon: means of the heuristics and of the team, and its relative excess over the best
+    of them there, with its interval over lists; null where a run did not end."""
     rows = []
     for key, name, load, horizon, steps in runs_of(cells):
         agents, machines = shape_of(name)
@@ -82,7 +84,8 @@ def frame(cells: Cells) -> pl.DataFrame:
 
 
 def claims(table: pl.DataFrame) -> list[Claim]:
-    """The largest excess of the teams that imitate first, over all shapes, loads and horizons, their end shown or not."""
+    """The largest excess of the teams that imitate first, over all shapes, loads and horizons, their end shown or
+    not."""
     taught = [name for name in HEADLINE if not name.startswith(PRINTED)]
     about = "teams that imitate first and were trained on 200 units of arrivals"
     return worst_claim("r4.horizon.worst", table, taught, about, rules="R4's heuristics")

@@ -15,11 +15,13 @@ Cells = Mapping[str, Any]
 OVERLOAD = 70  # per cent
 APART = (50, 90)
 """Loads of which each has a team of its own where teams learn from nothing."""
-KINDS = {"team": "in turns, global", "imitated": "imitates dense", "void": "in turns, until void", "local": "in turns, local",
+KINDS = {"team": "in turns, global", "imitated": "imitates dense", "void": "in turns, until void",
+         "local": "in turns, local",
          "printed": "R4's settings", "ahead": "taught by look-ahead", "nothing": "from nothing, global",
          "nothing-local": "from nothing, local", "nothing-shared": "from nothing, shared parameters",
          "nothing-simultaneous": "from nothing, all at once", "growth": "growth", "central": "central"}  # fmt: skip
-"""Kind of cells -> its name in tables; the cells of those that learn from nothing have the load as well, as in growth-50."""
+"""Kind of cells -> its name in tables; the cells of those that learn from nothing have the load as well, as in
+growth-50."""
 
 
 def plain(kind: str) -> str:
@@ -39,9 +41,12 @@ def values(cells: Cells, names: list[str], load: int, how: str, what: str = "slo
 
 
 def best_acting(cells: Cells, names: list[str], loads: Sequence[int]) -> str:
-    """Sampled or greedy actions of these trainings, by the mean of the logarithm of their mean slowdown on validation lists."""
+    """Sampled or greedy actions of these trainings, by the mean of the logarithm of their mean slowdown on validation
+    lists."""
     tried = {"likeliest": "validation", "sampled": "validation_sampled"}
-    means = {how: np.array([values(cells, names, load, which).mean() for load in loads]) for how, which in tried.items()}
+    means = {
+        how: np.array([values(cells, names, load, which).mean() for load in loads]) for how, which in tried.items()
+    }
     return min(means, key=lambda how: np.inf if np.isnan(means[how]).any() else float(np.log(means[how]).mean()))
 
 
@@ -54,8 +59,8 @@ def rule_values(cells: Cells, shape: str, load: int, rule: str, *path: str) -> n
 
 
 def best_of(cells: Cells, shape: str, load: int, *path: str) -> tuple[str, np.ndarray]:
-    """The best of R4's heuristics, as a team of as many agents, by mean slowdown on these very lists. path: ("central", "slowdown") for one
-    scheduler of all machines, ("void", "slowdown") for teams whose turns last until the no-op."""
+    """The best of R4's heuristics, as a team of as many agents, by mean slowdown on these very lists. path: ("central",
+    "slowdown") for one scheduler of all machines, ("void", "slowdown") for teams whose turns last until the no-op."""
     found = {rule: rule_values(cells, shape, load, rule, *path) for rule in PUBLISHED}
     best = min(found, key=lambda rule: float(found[rule].mean()))
     return best, found[best]
@@ -69,7 +74,19 @@ def claim(ident: str, text: str, ours: np.ndarray, theirs: np.ndarray, most: flo
         return Claim(ident, text, None, None, None, None, "relative change", len(ours), ours.shape[1], False, told)
     found = paired(ours, theirs)
     holds = at_most(most, slack=0.0)(float(found.value), float(found.low), float(found.high))
-    return Claim(ident, text, None, found.value, found.low, found.high, "relative change", found.seeds, found.episodes, holds, note)
+    return Claim(
+        ident,
+        text,
+        None,
+        found.value,
+        found.low,
+        found.high,
+        "relative change",
+        found.seeds,
+        found.episodes,
+        holds,
+        note,
+    )
 
 
 def kept(cells: Cells, names: list[str], first: str = "as imitated") -> str:

@@ -1,4 +1,5 @@
-"""Agents of clusters (`deepshutdown2020`, `deepscheduler2020`) on held-out days, beside the rules that their tables hold them against."""
+"""Agents of clusters (`deepshutdown2020`, `deepscheduler2020`) on held-out days, beside the rules that their tables
+hold them against."""
 
 from __future__ import annotations
 
@@ -39,14 +40,21 @@ def deepshutdown2020(study: Study, agent: str, seed: int | None) -> Iterator[Fig
         judged = shutdown.judged(made, days, one.platform, number if seed is None else seed, ("drain",))["drain"]
         t0 = _of_rule(name, part, "drain", "saf", "timeout:0", _key(study, name, seed))
         for how, row in rows.items():
-            r = Resampled({"ours": table_of([judged[how]]), "theirs": table_of([t0])}, resamples=2 if seed is None else 1000)
-            for figure, values in (("waste_vs_t0", r.change("ours", "theirs", "waste_j")), ("stretch", r.mean("ours", "stretch"))):
-                yield Figure(agent, f"{part}, {how}, {figure}", "learners", row[figure], float(values[0]), _near(values, seed))
+            r = Resampled(
+                {"ours": table_of([judged[how]]), "theirs": table_of([t0])}, resamples=2 if seed is None else 1000
+            )
+            for figure, values in (
+                ("waste_vs_t0", r.change("ours", "theirs", "waste_j")),
+                ("stretch", r.mean("ours", "stretch")),
+            ):
+                yield Figure(
+                    agent, f"{part}, {how}, {figure}", "learners", row[figure], float(values[0]), _near(values, seed)
+                )
 
 
 def deepscheduler2020(study: Study, agent: str, seed: int | None) -> Iterator[Figure]:
-    """Searched agents, INPUT-LIMIT-SEED, by their sampled choices: energy waste against EASY and waits against First-Fit; and those of days
-    run to completion, INPUT-done-OVER-LIMIT-SEED."""
+    """Searched agents, INPUT-LIMIT-SEED, by their sampled choices: energy waste against EASY and waits against
+    First-Fit; and those of days run to completion, INPUT-done-OVER-LIMIT-SEED."""
     if (found := DONE.fullmatch(agent)) is not None:
         yield from _done(study, agent, found, seed)
         return
@@ -57,14 +65,25 @@ def deepscheduler2020(study: Study, agent: str, seed: int | None) -> Iterator[Fi
     made = load_agent(study.folder / "agents" / agent)
     for part, window in product(PARTS if seed is None else ("test",), scheduler.WINDOWS):
         row = next(row for row in told if (row["part"], row["window"]) == (part, window))
-        judged = scheduler.judged(made, getattr(one, part), one.platform, number if seed is None else seed, (window,))[window]["sampled"]
-        rules = {rule: _of_rule(name, part, window, rule, scheduler.BENEATH, _key(study, name, seed)) for rule in ("easy", "first-fit")}
+        judged = scheduler.judged(made, getattr(one, part), one.platform, number if seed is None else seed, (window,))[
+            window
+        ]["sampled"]
+        rules = {
+            rule: _of_rule(name, part, window, rule, scheduler.BENEATH, _key(study, name, seed))
+            for rule in ("easy", "first-fit")
+        }
         r = Resampled(
-            {who: table_of([columns]) for who, columns in {"ours": judged, **rules}.items()}, resamples=2 if seed is None else 1000
+            {who: table_of([columns]) for who, columns in {"ours": judged, **rules}.items()},
+            resamples=2 if seed is None else 1000,
         )
-        changes = {"waste_vs_easy": r.change("ours", "easy", "waste_j"), "wait_vs_first_fit": r.change("ours", "first-fit", "wait_s")}
+        changes = {
+            "waste_vs_easy": r.change("ours", "easy", "waste_j"),
+            "wait_vs_first_fit": r.change("ours", "first-fit", "wait_s"),
+        }
         for figure, values in changes.items():
-            yield Figure(agent, f"{part}, {window}, {figure}", "seeds", row[figure], float(values[0]), _near(values, seed))
+            yield Figure(
+                agent, f"{part}, {window}, {figure}", "seeds", row[figure], float(values[0]), _near(values, seed)
+            )
 
 
 def _done(study: Study, agent: str, parts: re.Match[str], seed: int | None) -> Iterator[Figure]:
@@ -74,14 +93,21 @@ def _done(study: Study, agent: str, parts: re.Match[str], seed: int | None) -> I
     one, made = _days(study, agent, name, seed), load_agent(study.folder / "agents" / agent)
     for part in PARTS if seed is None else ("test",):
         row = next(row for row in told if row["part"] == part)
-        judged = scheduler.judged(made, getattr(one, part), one.platform, number if seed is None else seed, ("drain",))["drain"]["sampled"]
-        rules = {rule: _of_rule(name, part, "drain", rule, scheduler.BENEATH, _key(study, name, seed)) for rule in ("easy", "first-fit")}
+        judged = scheduler.judged(made, getattr(one, part), one.platform, number if seed is None else seed, ("drain",))[
+            "drain"
+        ]["sampled"]
+        rules = {
+            rule: _of_rule(name, part, "drain", rule, scheduler.BENEATH, _key(study, name, seed))
+            for rule in ("easy", "first-fit")
+        }
         columns = {who: table_of([values]) for who, values in {"ours": judged, **rules}.items()}
         joint = Joint(columns, resamples=0 if seed is None else 1000)
         changes = {"waste_vs_easy": joint.change("waste", "ours", "easy")}
         changes |= {f"{way}_wait_vs_first_fit": joint.change(way, "ours", "first-fit") for way in WAITS}
         for figure, values in changes.items():
-            yield Figure(agent, f"{part}, drain, {figure}", "completed", row[figure], float(values[0]), _near(values, seed))
+            yield Figure(
+                agent, f"{part}, drain, {figure}", "completed", row[figure], float(values[0]), _near(values, seed)
+            )
 
 
 def _parts(agent: str) -> tuple[str, str, int]:
@@ -107,7 +133,9 @@ def _days(study: Study, agent: str, name: str, seed: int | None) -> inputs.Days:
 
 
 @lru_cache(maxsize=64)
-def _of_rule(name: str, part: str, window: str, order: str, switch: str, key: tuple[str, str | None, int, int | None, int]) -> Columns:
+def _of_rule(
+    name: str, part: str, window: str, order: str, switch: str, key: tuple[str, str | None, int, int | None, int]
+) -> Columns:
     """Columns of a rule on these days."""
     one = inputs.days(*key)
     rows, _ = simulated(getattr(one, part), one.platform, order, switch, window)

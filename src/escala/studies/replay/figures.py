@@ -26,8 +26,8 @@ class NotAtHand(EscalaError):
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of an agent. agent: its folder's name; figure: which one, in words; table: the table of the study that has it; page: as it
-    stands there; now: as it comes out; tolerance: how far both may lie apart."""
+    """One figure of an agent. agent: its folder's name; figure: which one, in words; table: the table of the study that
+    has it; page: as it stands there; now: as it comes out; tolerance: how far both may lie apart."""
 
     agent: str
     figure: str
@@ -77,34 +77,43 @@ class Study:
 
 
 def homes(study: str, given: Path | None = None) -> list[Path]:
-    """Where a study's folder may be: the one given, else docs/studies/STUDY of the repository that this is installed from, then of the
-    current folder."""
+    """Where a study's folder may be: the one given, else docs/studies/STUDY of the repository that this is installed
+    from, then of the current folder."""
     if given is not None:
         return [given]
     return [root / "docs" / "studies" / study for root in (Path(__file__).resolve().parents[4], Path.cwd())]
 
 
 def folder_of(study: str, given: Path | None = None) -> Study:
-    """The first of `homes` that keeps agents. EscalaError where there is none: the installed package carries no agents."""
+    """The first of `homes` that keeps agents. EscalaError where there is none: the installed package carries no
+    agents."""
     for place in homes(study, given):
         if (place / "agents").is_dir():
             return Study(place)
     if given is not None:
-        raise EscalaError(f"{given}: keeps no agents (agents/): give the folder of a study, such as docs/studies/{study} of the repository")
+        raise EscalaError(
+            f"{given}: keeps no agents (agents/): give the folder of a study, such as docs/studies/{study} of the "
+            "repository"
+        )
     raise EscalaError(
-        f"the agents of {study} are kept in the repository, not in the installed package: give --from REPOSITORY/docs/studies/{study}"
+        f"the agents of {study} are kept in the repository, not in the installed package: give --from "
+        f"REPOSITORY/docs/studies/{study}"
     )
 
 
 def home_of(study: str, given: Path | None = None) -> Path:
-    """The first of `homes` that holds claims. EscalaError where there is none: the installed package carries no results."""
+    """The first of `homes` that holds claims. EscalaError where there is none: the installed package carries no
+    results."""
     for place in homes(study, given):
         if (place / "claims.json").is_file():
             return place
     if given is not None:
-        raise EscalaError(f"{given}: holds no claims.json: give the folder of a study that was run, such as docs/studies/{study}")
+        raise EscalaError(
+            f"{given}: holds no claims.json: give the folder of a study that was run, such as docs/studies/{study}"
+        )
     raise EscalaError(
-        f"the results of {study} are kept in the repository, not in the installed package: give --from REPOSITORY/docs/studies/{study}"
+        f"the results of {study} are kept in the repository, not in the installed package: give --from "
+        f"REPOSITORY/docs/studies/{study}"
     )
 
 

@@ -18,12 +18,14 @@ REPLAYED = {
     "grid2019": "slots",
     "marl2024": "teams",
 }
-"""Study -> the module here that plays its agents, with a function of the study's name: (study, agent, seed) -> figures."""
+"""Study -> the module here that plays its agents, with a function of the study's name: (study, agent, seed) ->
+figures."""
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What came out. seed: of the new test sets, None: the study's own. missing: agents that were not played, and why."""
+    """What came out. seed: of the new test sets, None: the study's own. missing: agents that were not played, and
+    why."""
 
     study: str
     folder: Path
@@ -52,9 +54,9 @@ def replay(
     progress: Callable[[float], None] | None = None,
     seen: Callable[[Figure], None] | None = None,
 ) -> Replay:
-    """Play the kept agents of a study on its own test set, where every figure must be that of its row to the last digit printed, or
-    (seed) on a new one drawn from the same source, where it must lie within `figures.ERRORS` standard errors. Where the days of a real log
-    are the test set, they stay, and sampled choices are drawn anew.
+    """Play the kept agents of a study on its own test set, where every figure must be that of its row to the last digit
+    printed, or (seed) on a new one drawn from the same source, where it must lie within `figures.ERRORS` standard
+    errors. Where the days of a real log are the test set, they stay, and sampled choices are drawn anew.
 
     folder: of the study, see `folder_of`; agents: only these; seen: gets each figure as it comes. Raises EscalaError:
     no such study, no agents, none that can be played here.

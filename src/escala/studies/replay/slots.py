@@ -18,8 +18,8 @@ WAYS = ("sampled", "likeliest")
 
 
 def grid2019(study: Study, agent: str, seed: int | None) -> Iterator[Figure]:
-    """Those of the author's lists (published-LOAD-SEED), of fresh lists (fresh-LOAD-SEED, fresh-all-SEED, imitated-LOAD-SEED), and the one
-    that knows no end (open-all-SEED)."""
+    """Those of the author's lists (published-LOAD-SEED), of fresh lists (fresh-LOAD-SEED, fresh-all-SEED,
+    imitated-LOAD-SEED), and the one that knows no end (open-all-SEED)."""
     kind, trained, number = _parts(agent)
     if kind == open_end.OPEN:
         yield from _open(study, agent, "pool", seed)
@@ -48,9 +48,13 @@ def _open(study: Study, agent: str, world: str, seed: int | None) -> Iterator[Fi
     for row in study.rows("horizons", agent, agent=agent):
         load, horizon = row["load"], str(row["horizon"])
         drawn = horizons.TEST if seed is None else OTHER + seed
-        values = np.array(horizons.played(made, world, load, row["steps"], horizon == horizons.ENDLESS, drawn), np.float64)
+        values = np.array(
+            horizons.played(made, world, load, row["steps"], horizon == horizons.ENDLESS, drawn), np.float64
+        )
         near = PRINTED if seed is None else wide(values)
-        yield Figure(agent, f"load {load:g}, horizon {horizon}", "horizons", row["mean_slowdown"], float(values.mean()), near)
+        yield Figure(
+            agent, f"load {load:g}, horizon {horizon}", "horizons", row["mean_slowdown"], float(values.mean()), near
+        )
 
 
 def a2c2020(study: Study, agent: str, seed: int | None) -> Iterator[Figure]:
@@ -62,7 +66,9 @@ def a2c2020(study: Study, agent: str, seed: int | None) -> Iterator[Figure]:
     row = study.rows("seeds", agent, kind=kind, rate=rate, seed=number)[0]
     lists = a2c.lists_of(float(rate), study.settings["test"], a2c.TEST if seed is None else OTHER + seed)
     made = load_agent(study.folder / "agents" / agent)
-    yield from _figures(agent, f"rate {rate}", "seeds", row, a2c.judge(made, lists, int(number) if seed is None else seed), seed)
+    yield from _figures(
+        agent, f"rate {rate}", "seeds", row, a2c.judge(made, lists, int(number) if seed is None else seed), seed
+    )
 
 
 def _parts(agent: str) -> tuple[str, str, str]:
@@ -73,9 +79,13 @@ def _parts(agent: str) -> tuple[str, str, str]:
     return parts[0], parts[1], parts[2]
 
 
-def _figures(agent: str, where: str, table: str, row: dict[str, Any], judged: dict[str, Any], seed: int | None) -> Iterator[Figure]:
+def _figures(
+    agent: str, where: str, table: str, row: dict[str, Any], judged: dict[str, Any], seed: int | None
+) -> Iterator[Figure]:
     """The mean slowdown, sampled and by greedy actions. seed: of a new test set, None: the study's own."""
     for how in WAYS:
         values = np.array(judged[how]["slowdown"], np.float64)
         page = np.nan if row[how] is None else float(row[how])
-        yield Figure(agent, f"{where}, {how}", table, page, float(values.mean()), PRINTED if seed is None else wide(values))
+        yield Figure(
+            agent, f"{where}, {how}", table, page, float(values.mean()), PRINTED if seed is None else wide(values)
+        )

@@ -18,7 +18,8 @@ WIDE = 1.96
 
 
 class Kept:
-    """The folder of a study. What is missing there gives an empty figure, so that a run of a smaller scale has a page too."""
+    """The folder of a study. What is missing there gives an empty figure, so that a run of a smaller scale has a page
+    too."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -31,7 +32,11 @@ class Kept:
 
     def decisions(self, name: str) -> str:
         """A budget among the settings, in words."""
-        return f"{int(self.settings[name]):,} decisions".replace(",", " ") if name in self.settings else "decisions not said"
+        return (
+            f"{int(self.settings[name]):,} decisions".replace(",", " ")
+            if name in self.settings
+            else "decisions not said"
+        )
 
     def claim(self, ident: str) -> Found:
         """Our figure of a claim, with its interval."""
@@ -66,9 +71,15 @@ class Kept:
         return None if cell is None or isinstance(cell, str) else float(cell)
 
     def cell(self, name: str, column: str, ends: tuple[str, str] | None = None, **where: Any) -> Found:
-        """A cell with its interval, which stands in columns of its own: `ends`, by default COLUMN_low and COLUMN_high."""
+        """A cell with its interval, which stands in columns of its own: `ends`, by default COLUMN_low and
+        COLUMN_high."""
         low, high = ends or (f"{column}_low", f"{column}_high")
-        return Found(self.value(name, column, **where), self.value(name, low, **where), self.value(name, high, **where), f"{name}.csv")
+        return Found(
+            self.value(name, column, **where),
+            self.value(name, low, **where),
+            self.value(name, high, **where),
+            f"{name}.csv",
+        )
 
     def mean_of_days(self, name: str, column: str, days: int, **where: Any) -> Found:
         """A mean over days whose deviation stands in COLUMN_sd: mean and deviation / sqrt(days) give the interval."""

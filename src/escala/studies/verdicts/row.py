@@ -16,8 +16,8 @@ AS_PRINTED = "as printed"
 
 @dataclass(frozen=True)
 class Row:
-    """One number or sentence of a paper. where: its place there; says: what it says, in our words; printed: its figure; found: ours; by:
-    how ours came about; given: window and budget of ours; unit: of both figures."""
+    """One number or sentence of a paper. where: its place there; says: what it says, in our words; printed: its figure;
+    found: ours; by: how ours came about; given: window and budget of ours; unit: of both figures."""
 
     id: str
     where: str
@@ -61,8 +61,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper that a study repeats. key: its short name; source: author, year, place; first: the page's first screen, paragraphs in which
-    every number is a field in braces (see `page.filled`); rows: of a study's folder, by part of the page; about: the windows
+    """A paper that a study repeats. key: its short name; source: author, year, place; first: the page's first screen,
+    paragraphs in which every number is a field in braces (see `page.filled`); rows: of a study's folder, by part of the
+    page; about: the windows
     of its rows; more: other numbers of `first`, by name; beyond: tables after the rows."""
 
     study: str

@@ -1,18 +1,21 @@
 """The verdict on a printed number or sentence: one rule, from the figures alone.
 
-A paper's figure is held against ours with its 95 % interval [low, high] (without an interval, our value stands for both ends). What the
-paper says has a sense: `less` (at most that much), `more` (at least), or `same` (that value). Then, in this order:
+A paper's figure is held against ours with its 95 % interval [low, high] (without an interval, our value stands for both
+ends). What the paper says has a sense: `less` (at most that much), `more` (at least), or `same` (that value). Then, in
+this order:
 
 1. the row says that the paper contradicts itself, or why nothing can be known: that is the verdict;
 2. no figure, ours or the paper's: cannot be told;
-3. the whole interval is as good as the printed figure (`same`: the interval holds it; of a sentence that says "no difference": all of it
-   is within the slack), and on the printed figure's side of "no difference", if it has one: reproduced;
+3. the whole interval is as good as the printed figure (`same`: the interval holds it; of a sentence that says "no
+   difference": all of it is within the slack), and on the printed figure's side of "no difference", if it has one:
+   reproduced;
 4. else, the whole interval is on the printed figure's side of no difference: direction only;
 5. else, it is on the other side, or worse than printed (`same`: it does not hold the figure): not reproduced;
 6. else: cannot be told.
 
-Where other data stand in for the paper's, which nobody but its author has, nothing is reproduced: 3. gives direction only, or cannot be
-told where there is no direction. A level, which is held against nothing, cannot be told there at all.
+Where other data stand in for the paper's, which nobody but its author has, nothing is reproduced: 3. gives direction
+only, or cannot be told where there is no direction. A level, which is held against nothing, cannot be told there at
+all.
 """
 
 from __future__ import annotations
@@ -35,7 +38,8 @@ SLACK = 1e-3
 
 @dataclass(frozen=True)
 class Found:
-    """A figure of ours. low, high: its 95 % interval, None: it has none; of: where it stands; seeds, episodes: behind it, 0: not said."""
+    """A figure of ours. low, high: its 95 % interval, None: it has none; of: where it stands; seeds, episodes: behind
+    it, 0: not said."""
 
     ours: float | None = None
     low: float | None = None
@@ -54,9 +58,11 @@ class Found:
 
 @dataclass(frozen=True)
 class Print:
-    """What a paper prints. figure: None where it prints none; sense: see above; none: the figure of no difference, None: there is none (a
-    level); slack: what rounding of the print leaves open. contradicts, unknown: the reason, where the row says so itself.
-    stands_in: why other data stand in for the paper's. sentence: the paper says it in words, and the figure is what they come to."""
+    """What a paper prints. figure: None where it prints none; sense: see above; none: the figure of no difference,
+    None: there is none (a level); slack: what rounding of the print leaves open. contradicts, unknown: the reason,
+    where the row says so itself.
+    stands_in: why other data stand in for the paper's. sentence: the paper says it in words, and the figure is what
+    they come to."""
 
     figure: float | None
     sense: Sense = "less"
@@ -93,7 +99,8 @@ def reached(printed: Print, found: Found) -> bool | None:
 
 
 def side(printed: Print, found: Found) -> int:
-    """1: our whole interval is on the printed figure's side of no difference; -1: on the other side; 0: on both, or there are no sides."""
+    """1: our whole interval is on the printed figure's side of no difference; -1: on the other side; 0: on both, or
+    there are no sides."""
     ends = found.ends
     if not has_sides(printed) or ends is None:
         return 0
@@ -103,7 +110,9 @@ def side(printed: Print, found: Found) -> int:
 
 def has_sides(printed: Print) -> bool:
     """Whether the printed figure is a difference from something, and not none."""
-    return printed.figure is not None and printed.none is not None and abs(printed.figure - printed.none) > printed.slack
+    return (
+        printed.figure is not None and printed.none is not None and abs(printed.figure - printed.none) > printed.slack
+    )
 
 
 def verdict(printed: Print, found: Found) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from escala.report.page import Section
+from escala.report.parts import Section
 from escala.report.tables import Cell, Table
 from escala.studies.verdicts.figures import number
 from escala.studies.verdicts.kept import Kept
@@ -35,7 +35,9 @@ def _section(part: str, about: str) -> Section:
 
 
 def _plain(head: list[str], cells: list[list[str]]) -> Table:
-    return Table([(name, "", "") for name in head], [[Cell(text.replace("`", ""), plain=True) for text in row] for row in cells])
+    return Table(
+        [(name, "", "") for name in head], [[Cell(text.replace("`", ""), plain=True) for text in row] for row in cells]
+    )
 
 
 def _cells(row: Row) -> list[Cell]:

@@ -12,8 +12,8 @@ from escala.agents.training.team.view import TeamView
 
 
 class TimedBuffer(MaskableRolloutBuffer):
-    """Generalised advantage estimates (Schulman et al. 2015) of a semi-Markov process: delta = r + gamma^units V' - V, weighted by
-    (gamma^units lambda). view: tells the discount of each step."""
+    """Generalised advantage estimates (Schulman et al. 2015) of a semi-Markov process: delta = r + gamma^units V' - V,
+    weighted by (gamma^units lambda). view: tells the discount of each step."""
 
     def __init__(self, *given: Any, view: TeamView, **more: Any) -> None:
         self.view = view

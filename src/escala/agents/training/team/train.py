@@ -1,4 +1,5 @@
-"""Training a team: independent PPO agents in turns, all at once, or with one network for all; checkpoints of the whole team."""
+"""Training a team: independent PPO agents in turns, all at once, or with one network for all; checkpoints of the whole
+team."""
 
 from __future__ import annotations
 
@@ -39,10 +40,19 @@ class _Quiet(BaseCallback):
 
 
 class _Learner:
-    """One network, its games and its PPO. team: all learners (this one will be among them); number: which of them it is."""
+    """One network, its games and its PPO. team: all learners (this one will be among them); number: which of them it
+    is."""
 
     def __init__(
-        self, batch: MultiBatch, agent: Any, team: list[_Learner], weight: Any, preset: TeamPreset, learn: Any, seed: int, number: int
+        self,
+        batch: MultiBatch,
+        agent: Any,
+        team: list[_Learner],
+        weight: Any,
+        preset: TeamPreset,
+        learn: Any,
+        seed: int,
+        number: int,
     ) -> None:
         self.chance = np.random.default_rng([seed, number, 0x7EA])
         self.weight = weight
@@ -76,7 +86,9 @@ class _Learner:
     def collect(self) -> None:
         """One rollout."""
         self.model.ep_info_buffer.clear()  # type: ignore[union-attr]
-        self.model.collect_rollouts(self.normaliser, self._callback, self.model.rollout_buffer, self.model.n_steps, use_masking=True)
+        self.model.collect_rollouts(
+            self.normaliser, self._callback, self.model.rollout_buffer, self.model.n_steps, use_masking=True
+        )
 
     def improve(self, left: float) -> None:
         """Learn from it. left: share of the training that is left."""
@@ -89,7 +101,9 @@ def shape_of(batch: MultiBatch) -> Shape:
     if batch.image:
         raise EscalaError("option observation='image': teams learn from compact observations: leave it out")
     chosen = batch.options
-    return Shape(chosen.slots, chosen.machines, chosen.resources, len(batch.games.points), int(batch.observation_space.shape[0]))
+    return Shape(
+        chosen.slots, chosen.machines, chosen.resources, len(batch.games.points), int(batch.observation_space.shape[0])
+    )
 
 
 def train_team(
@@ -112,44 +126,52 @@ def train_team(
 ) -> Team:
     """Train a team on the game of `escala.envs.multi.slots` (workload and options as there; compact observations).
 
-    mode: `"turns"` (R4): every agent has a network of its own; one learns from a rollout at a time while the others are frozen.
-    `"simultaneous"`: all collect against the same teams, then all learn. `"shared"`: one network for all, which sees which agent it is.
-    steps: decisions to learn from, of all agents together (rounded up to whole rollouts; 0: imitate only). teacher: what to imitate first:
-    a rule, {"rollout": K} (look-ahead over K futures, see `escala.envs.slots.team.lookahead`), or None; by default the preset's. out,
-    resume, seed, progress: as in `escala.train`; the checkpoint holds the whole team, and a resumed training ends with the weights of an
-    uninterrupted one. judge: gives a figure of the team as it is, the smaller the better, at the start (after imitating) and `looks` times
-    in training; the weights of the best look are kept. `manifest["judged"]` has pairs of decisions and figure. It must draw from generators
-    of its own. algorithm: "rllib-ppo" learns on Ray, "simultaneous" or "shared", without a teacher, a judge or resume (docs: how-to/ray).
+    mode: `"turns"` (R4): every agent has a network of its own; one learns from a rollout at a time while the others are
+    frozen. `"simultaneous"`: all collect against the same teams, then all learn. `"shared"`: one network for all, which
+    sees which agent it is.
+    steps: decisions to learn from, of all agents together (rounded up to whole rollouts; 0: imitate only). teacher:
+    what to imitate first: a rule, {"rollout": K} (look-ahead over K futures, see `escala.envs.slots.team.lookahead`),
+    or None; by default the preset's. out, resume, seed, progress: as in `escala.train`; the checkpoint holds the whole
+    team, and a resumed training ends with the weights of an uninterrupted one. judge: gives a figure of the team as it
+    is, the smaller the better, at the start (after imitating) and `looks` times in training; the weights of the best
+    look are kept. `manifest["judged"]` has pairs of decisions and figure. It must draw from generators of its own.
+    algorithm: "rllib-ppo" learns on Ray, "simultaneous" or "shared", without a teacher, a judge or resume.
 
-    Raises EscalaError: unknown names, a folder that holds a team already (without resume), a checkpoint of another training.
+    Raises EscalaError: unknown names, a folder that holds a team already (without resume), another's checkpoint.
     """
     chosen = _preset(preset, mode)
     rule = chosen.teacher if teacher == "" else teacher
     _check_algorithm(algorithm, {"resume": resume, "teacher": rule, "judge": judge}, mode)
-    check_request(steps, seed, num_envs, learn)
-    if steps < (1 if rule is None else 0):
-        raise EscalaError(f"steps={steps}: give at least 1, or 0 with a teacher")
-    given = {**({"arrivals_end": MultiOptions.steps} if chosen.clock and workload is None else {}), **chosen.options, **options}
+    _check_request(steps, rule, seed, num_envs, learn)
+    clock = {"arrivals_end": MultiOptions.steps} if chosen.clock and workload is None else {}
+    given = {**clock, **chosen.options, **options}
     folder = None if out is None else Path(out)
     checkpoint.check_folder(folder, resume)
     pin_threads()
     request = {
-        "mode": mode, "steps": steps, "seed": seed, "preset": preset,
-        "teacher": dict(rule) if isinstance(rule, Mapping) else rule, "num_envs": num_envs or chosen.num_envs,
-        "learn": {**chosen.learn, **(learn or {})}, "options": {k: _plain(v) for k, v in given.items()},
-        "workload": "generated" if workload is None else type(workload).__name__, "looks": looks if judge is not None else 0,
+        "mode": mode, "steps": steps, "seed": seed, "preset": preset, "num_envs": num_envs or chosen.num_envs,
+        "teacher": dict(rule) if isinstance(rule, Mapping) else rule, "learn": {**chosen.learn, **(learn or {})},
+        "options": {k: _plain(v) for k, v in given.items()}, "looks": looks if judge is not None else 0,
+        "workload": "generated" if workload is None else type(workload).__name__,
     }  # fmt: skip
     with claimed(folder):
         if algorithm in RLLIB:
             return _by_rllib(request | {"algorithm": algorithm}, workload, given, chosen, folder, progress)
         learners = _learners(workload, given, chosen, request)
-        training = _Training(learners, request, chosen.rounds, folder, Looks(judge, looks, [one.model.policy for one in learners]))
+        looked = Looks(judge, looks, [one.model.policy for one in learners])
+        training = _Training(learners, request, chosen.rounds, folder, looked)
         if resume:
             training.restore()
         elif rule is not None:
             _imitate(learners, rule, given, seed, workload is None)
         training.fit(progress)
         return training.end()
+
+
+def _check_request(steps: int, rule: Any, seed: int, num_envs: int | None, learn: Mapping[str, Any] | None) -> None:
+    check_request(steps, seed, num_envs, learn)
+    if steps < (1 if rule is None else 0):
+        raise EscalaError(f"steps={steps}: give at least 1, or 0 with a teacher")
 
 
 def _preset(name: Any, mode: Any) -> TeamPreset:
@@ -170,29 +192,45 @@ def _imitate(learners: list[_Learner], rule: Any, given: Mapping[str, Any], seed
 
 
 def _check_algorithm(algorithm: Any, given: Mapping[str, Any], mode: str) -> None:
-    """EscalaError for an unknown algorithm or teacher, for what RLlib's trainings do not know, and where RLlib is not installed."""
+    """EscalaError for an unknown algorithm or teacher, for what RLlib's trainings do not know, and where RLlib is not
+    installed."""
     team_teaching.check(given["teacher"])
     if algorithm not in ("maskable-ppo", *RLLIB):
         raise EscalaError(f"unknown algorithm {algorithm!r}: use maskable-ppo or {', '.join(RLLIB)}")
     if algorithm not in RLLIB:
         return
     if mode == "turns":
-        raise EscalaError(f"algorithm {algorithm} trains all networks at once: give mode='simultaneous' or 'shared', not {mode!r}")
+        raise EscalaError(
+            f"algorithm {algorithm} trains all networks at once: give mode='simultaneous' or 'shared', not {mode!r}"
+        )
     for name, value in given.items():
         if value is not None and value is not False:
-            raise EscalaError(f"{name} means nothing to RLlib's algorithms: leave it out (preset='from-nothing' has no teacher)")
+            raise EscalaError(
+                f"{name} means nothing to RLlib's algorithms: leave it out (preset='from-nothing' has no teacher)"
+            )
     need(f"algorithm {algorithm}", "rllib")
 
 
 def _by_rllib(
-    request: dict[str, Any], workload: Any, given: Mapping[str, Any], preset: TeamPreset, folder: Path | None, progress: Any
+    request: dict[str, Any],
+    workload: Any,
+    given: Mapping[str, Any],
+    preset: TeamPreset,
+    folder: Path | None,
+    progress: Any,
 ) -> Team:
     from escala.agents.rllib.training import fit, of_team
 
     began = _now()
     first = MultiBatch(1, workload, **given)
     networks, found = fit(of_team(first, given, request, preset), progress)
-    state: dict[str, Any] = {"done": found["steps_done"], "curve": [], "judged": [], "elapsed_s": 0.0, "processor_s": 0.0}
+    state: dict[str, Any] = {
+        "done": found["steps_done"],
+        "curve": [],
+        "judged": [],
+        "elapsed_s": 0.0,
+        "processor_s": 0.0,
+    }
     _tick(state, began)
     team = _described(networks, first, request, state)
     team.manifest["versions"] = found["versions"]
@@ -206,16 +244,20 @@ def _now() -> tuple[float, float]:
 
 
 def _tick(state: dict[str, Any], began: tuple[float, float]) -> None:
-    """Add the time since `began`, by the clock and of the processor, to what the training has taken, over all its sittings."""
+    """Add the time since `began`, by the clock and of the processor, to what the training has taken, over all its
+    sittings."""
     clock, processor = _now()
     state["elapsed_s"] += clock - began[0]
     state["processor_s"] += processor - began[1]
 
 
 class _Training:
-    """The learners of a team, what they have done, and who looks on. rounds: rollouts of a learner before the turn to learn goes on."""
+    """The learners of a team, what they have done, and who looks on. rounds: rollouts of a learner before the turn to
+    learn goes on."""
 
-    def __init__(self, learners: list[_Learner], request: dict[str, Any], rounds: int, folder: Path | None, looks: Looks) -> None:
+    def __init__(
+        self, learners: list[_Learner], request: dict[str, Any], rounds: int, folder: Path | None, looks: Looks
+    ) -> None:
         self.learners, self.request, self.rounds, self.folder, self.looks = learners, request, rounds, folder, looks
         self.state: dict[str, Any] = {"done": 0, "round": 0, "curve": [], "elapsed_s": 0.0, "processor_s": 0.0}
         self._began = _now()
@@ -235,7 +277,13 @@ class _Training:
         assert self.folder is not None
         parts = [checkpoint.capture(x.model, x.view, x.normaliser, self.request) for x in self.learners]
         chances = [x.chance.bit_generator.state for x in self.learners]
-        whole = {"request": self.request, "state": self.state, "members": parts, "chances": chances, "looks": self.looks.state()}
+        whole = {
+            "request": self.request,
+            "state": self.state,
+            "members": parts,
+            "chances": chances,
+            "looks": self.looks.state(),
+        }
         checkpoint.write(self.folder / checkpoint.FILE, whole)
 
     def fit(self, progress: Callable[[float], None] | None) -> None:
@@ -276,7 +324,9 @@ class _Training:
     def team(self) -> Team:
         """The team as it is now."""
         networks = [learner.model.policy for learner in self.learners]
-        return _described(networks, self.learners[0].view.batch, self.request, self.state | {"judged": self.looks.points})
+        return _described(
+            networks, self.learners[0].view.batch, self.request, self.state | {"judged": self.looks.points}
+        )
 
     def end(self) -> Team:
         """The team, written where a folder is given."""
@@ -303,7 +353,9 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _learners(workload: Any, given: Mapping[str, Any], preset: TeamPreset, request: Mapping[str, Any]) -> list[_Learner]:
+def _learners(
+    workload: Any, given: Mapping[str, Any], preset: TeamPreset, request: Mapping[str, Any]
+) -> list[_Learner]:
     """The learners of a mode, each with games of its own on the same job lists."""
     mode, games = request["mode"], request["num_envs"]
     first = MultiBatch(games, workload, **given)

@@ -23,11 +23,13 @@ MOST_TURNS = 6_000
 
 
 def against_sjf(*lists: JobLists, sampled: bool = False) -> Judge:
-    """A judge: a team's mean slowdown as a multiple of that of SJF as a team (one choice a turn), on these lists run to completion; the
-    mean of one ratio for each of `lists`, so that a heavy load does not outweigh a light one. NaN where a list does not end.
+    """A judge: a team's mean slowdown as a multiple of that of SJF as a team (one choice a turn), on these lists run to
+    completion; the mean of one ratio for each of `lists`, so that a heavy load does not outweigh a light one. NaN where
+    a list does not end.
 
-    lists: job lists neither learnt from nor tested on, one `JobLists` a load. sampled: actions are drawn, by one seed for all looks;
-    else greedy ones, as in a comparison. Raises EscalaError: no lists; and, when asked, lists that do not suit the team's game.
+    lists: job lists neither learnt from nor tested on, one `JobLists` a load. sampled: actions are drawn, by one seed
+    for all looks; else greedy ones, as in a comparison. Raises EscalaError: no lists; and, when asked, lists that do
+    not suit the team's game.
     """
     if not lists or not all(isinstance(part, JobLists) for part in lists):
         raise EscalaError("a judge needs job lists: give one or more, for instance options_of({...}).job_lists()")
@@ -39,7 +41,8 @@ def against_sjf(*lists: JobLists, sampled: bool = False) -> Judge:
         for part in lists:
             level = play(part, "sjf", **game | {"turns": "single"})["slowdown"]
             own = play(part, members, patience=MOST_TURNS, rescue=rescue, **game)["slowdown"]
-            ratios.append(float(np.mean(own.to_numpy())) / float(np.mean(level.to_numpy())))  # NaN where a run did not end
+            # NaN where a run did not end
+            ratios.append(float(np.mean(own.to_numpy())) / float(np.mean(level.to_numpy())))
         return float(np.mean(ratios))
 
     return judge
@@ -60,7 +63,9 @@ class Looks:
         if isinstance(looks, bool) or not isinstance(looks, int) or looks < 1:
             raise EscalaError(f"looks={looks!r}: give a whole number from 1")
         if judge is not None and not callable(judge):
-            raise EscalaError(f"judge={judge!r}: give a function from a team to a figure, for instance against_sjf(lists)")
+            raise EscalaError(
+                f"judge={judge!r}: give a function from a team to a figure, for instance against_sjf(lists)"
+            )
         self._judge, self._looks, self._policies = judge, looks, policies
         self.points: list[list[Any]] = []
         self._best: list[dict[str, Any]] | None = None

@@ -1,8 +1,10 @@
-"""The game of several agents as one agent sees it: a `VecEnv` of stable-baselines3 in which the others are part of the environment.
+"""The game of several agents as one agent sees it: a `VecEnv` of stable-baselines3 in which the others are part of the
+environment.
 
-In each game one agent learns; the others answer by what they have learnt so far (or by a rule) until it is the learner's turn again. What a
-unit of time costs the learner is added up between its turns, discounted by the units that pass: were the discount one of choices, dithering
-would make costs smaller. With no learner named, every turn is a step, whoever's it is: agents that
+In each game one agent learns; the others answer by what they have learnt so far (or by a rule) until it is the
+learner's turn again. What a unit of time costs the learner is added up between its turns, discounted by the units that
+pass: were the discount one of choices, dithering would make costs smaller. With no learner named, every turn is a step,
+whoever's it is: agents that
 share one network and all rewards then are one learner that plays all parts.
 """
 
@@ -29,15 +31,19 @@ def relative_weights(batch: MultiBatch) -> NDArray[np.float64]:
     """1 / (what SJF loses) of each list [lists], so that light and heavy loads count alike."""
     from escala.envs.slots.team.playing import play
 
-    shape = {name: getattr(batch.options, name) for name in ("agents", "machines", "resources", "capacity", "horizon", "slots", "turns")}
+    shape = {
+        name: getattr(batch.options, name)
+        for name in ("agents", "machines", "resources", "capacity", "horizon", "slots", "turns")
+    }
     figures = play(batch.lists, "sjf", **shape)
     mean = figures["slowdown"].to_numpy()
     return 1.0 / (figures["submitted"].to_numpy() * np.maximum(mean - 1.0, LEAST_LOSS))
 
 
 class TeamView(SharedVecEnv):
-    """learner: which agent learns in each game, int [N] (`EVERYBODY`: see the module). others: gives the members who answer, one for each
-    agent, when asked (they change as they learn). weight: of the rewards of each job list. gamma: the discount of a unit of time."""
+    """learner: which agent learns in each game, int [N] (`EVERYBODY`: see the module). others: gives the members who
+    answer, one for each agent, when asked (they change as they learn). weight: of the rewards of each job list. gamma:
+    the discount of a unit of time."""
 
     def __init__(
         self,
@@ -108,8 +114,15 @@ class TeamView(SharedVecEnv):
         out: NDArray[np.float64] = self.gamma ** np.maximum(self.batch.games.memory["row"] - self._since, 0)
         return out
 
-    def _step(self, actions: NDArray[np.int64], paid: NDArray[np.float64], ended: NDArray[np.bool_], infos: list[dict[str, Any]]) -> None:
-        """A step of the games; rewards of games that have ended before count no more, as they belong to the next episode's past."""
+    def _step(
+        self,
+        actions: NDArray[np.int64],
+        paid: NDArray[np.float64],
+        ended: NDArray[np.bool_],
+        infos: list[dict[str, Any]],
+    ) -> None:
+        """A step of the games; rewards of games that have ended before count no more, as they belong to the next
+        episode's past."""
         weight = self._weight[self.batch.worlds.chosen]
         late = self._discount()
         self.batch.step(actions, self._inner)
@@ -164,7 +177,8 @@ class TeamView(SharedVecEnv):
 
 
 def parts_of(batch: MultiBatch, shared: bool) -> list[Any]:
-    """Whom each network of a team learns to play: one agent in every game, or, where one network is for all, every agent."""
+    """Whom each network of a team learns to play: one agent in every game, or, where one network is for all, every
+    agent."""
     agents = batch.options.agents
     if not shared:
         return list(range(agents))
@@ -180,10 +194,16 @@ def players(networks: Sequence[Any], batch: MultiBatch, chance: np.random.Genera
 
 
 class NetworksView(TeamView):
-    """In which the others have networks, which whoever trains them gives as `networks`. chance: what the others draw their actions by."""
+    """In which the others have networks, which whoever trains them gives as `networks`. chance: what the others draw
+    their actions by."""
 
     def __init__(
-        self, batch: MultiBatch, learner: Any, weight: NDArray[np.float64] | None, gamma: float, chance: np.random.Generator
+        self,
+        batch: MultiBatch,
+        learner: Any,
+        weight: NDArray[np.float64] | None,
+        gamma: float,
+        chance: np.random.Generator,
     ) -> None:
         self.networks: Callable[[], Sequence[Any]] = list
         super().__init__(batch, learner, lambda: players(self.networks(), batch, chance), weight, gamma)

@@ -22,12 +22,12 @@ LEAVE = -1
 
 
 class MultiBatch(SlottedBatch):
-    """See `escala.envs.multi.slots` for rules and options. `agent` [N]: whose turn it is in each game. In a turn the observation and the
-    mask are of that agent; reward [N, agents]: what passed in the step cost each agent. Action `LEAVE` leaves a game, and what the turn
-    says of it but for reward and end, as it stands.
+    """See `escala.envs.multi.slots` for rules and options. `agent` [N]: whose turn it is in each game. In a turn the
+    observation and the mask are of that agent; reward [N, agents]: what passed in the step cost each agent. Action
+    `LEAVE` leaves a game, and what the turn says of it but for reward and end, as it stands.
 
-    In `info` a waiting job counts as if it started now; left: jobs that have not ended; finished_...: means over those that have.
-    After a step that ends the episode of some games the caller restarts these before the next step.
+    In `info` a waiting job counts as if it started now; left: jobs that have not ended; finished_...: means over those
+    that have. After a step that ends the episode of some games the caller restarts these before the next step.
     """
 
     RULES = TEAM_RULES

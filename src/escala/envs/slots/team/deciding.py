@@ -18,18 +18,20 @@ Preferences = Callable[[NDArray[np.float32]], NDArray[np.float64]]
 
 
 class Player:
-    """A network as a member of a team. sees: numbers and actions of the game it was trained on. random: samples actions; None: the
-    greedy ones."""
+    """A network as a member of a team. sees: numbers and actions of the game it was trained on. random: samples
+    actions; None: the greedy ones."""
 
     def __init__(self, preferences: Preferences, sees: tuple[int, int], random: np.random.Generator | None) -> None:
         self.preferences, self.sees, self.random = preferences, sees, random
 
     def __call__(self, seen: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Actions [n]. Raises EscalaError where the game shows or offers something else than the one it was trained on."""
+        """Actions [n]. Raises EscalaError where the game shows or offers something else than the one it was trained
+        on."""
         if (seen.shape[1], mask.shape[1]) != self.sees:
             raise EscalaError(
-                f"a team that was trained on {self.sees[0]} numbers and {self.sees[1]} actions cannot play a game of {seen.shape[1]} and "
-                f"{mask.shape[1]}: give the options that it was trained with (agents, machines, slots, information, ...: Team.options)"
+                f"a team that was trained on {self.sees[0]} numbers and {self.sees[1]} actions cannot play a game of "
+                f"{seen.shape[1]} and {mask.shape[1]}: give the options that it was trained with (agents, machines, "
+                "slots, information, ...: Team.options)"
             )
         return choose(probabilities(self.preferences(np.asarray(seen, np.float32)), mask), self.random)
 
@@ -66,8 +68,10 @@ class DecidingTeam:
         return players * int(self.manifest["agents"]) if len(players) == 1 else list(players)
 
     def policy(self, sampled: bool = True, seed: int = 0) -> Any:
-        """A scheduler for `simulate` and `compare`. sampled: draw actions by `seed`; else the greedy ones, no no-op where idle machines
-        saw no submission for `RESCUE` units."""
+        """A scheduler for `simulate` and `compare`. sampled: draw actions by `seed`; else the greedy ones, no no-op
+        where idle machines saw no submission for `RESCUE` units."""
         from escala.envs.slots.team.policy import TeamPolicy
 
-        return TeamPolicy(lambda: self.members(sampled, seed), name=self.name, rescue=0 if sampled else RESCUE, **self.options)
+        return TeamPolicy(
+            lambda: self.members(sampled, seed), name=self.name, rescue=0 if sampled else RESCUE, **self.options
+        )

@@ -1,16 +1,17 @@
-"""Look-ahead over the game of several agents: what each choice of the agent whose turn it is would come to cost the team, over sampled
-futures in which all agents then follow a rule. The multi-machine sibling of `escala.policies.rollout`.
+"""Look-ahead over the game of several agents: what each choice of the agent whose turn it is would come to cost the
+team, over sampled futures in which all agents then follow a rule. The multi-machine sibling of
+`escala.policies.rollout`.
 
-A future is what an agent may know and nothing else: what runs (lengths are known), the jobs in the slots, as many jobs as the backlog
-holds, drawn anew, and arrivals drawn from job lists, from now on. With c a choice, b a base and f = 1..F futures, the same for every c
-and b,
+A future is what an agent may know and nothing else: what runs (lengths are known), the jobs in the slots, as many jobs
+as the backlog holds, drawn anew, and arrivals drawn from job lists, from now on. With c a choice, b a base and f = 1..F
+futures, the same for every c and b,
 
     cost(c) = mean_f min_b sum_j (start_j(c, b, f) - now) / length_j
 
-over the jobs that wait or come in f. A base starts the fitting job of least length / (mean demand share)^exponent on the machine with the
-least left over, as the rule `dense`; one that holds back lets at most `most` machines' worth of long jobs run until the last arrival,
-unless all slots are taken and jobs wait behind them. Each future plays in plain arrays on the grid of units: `used` as in
-`slots.lens`.
+over the jobs that wait or come in f. A base starts the fitting job of least length / (mean demand share)^exponent on
+the machine with the least left over, as the rule `dense`; one that holds back lets at most `most` machines' worth of
+long jobs run until the last arrival, unless all slots are taken and jobs wait behind them. Each future plays in plain
+arrays on the grid of units: `used` as in `slots.lens`.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ AT, LENGTH, DEMAND = 0, 1, 2  # columns of a job: unit of arrival, length, then 
 
 
 class Law(NamedTuple):
-    """Job lists that futures are drawn from. jobs int64 [jobs, 2 + kinds]; list e has rows first[e] .. first[e + 1]. long: jobs longer
-    than this are held back."""
+    """Job lists that futures are drawn from. jobs int64 [jobs, 2 + kinds]; list e has rows first[e] .. first[e + 1].
+    long: jobs longer than this are held back."""
 
     jobs: NDArray[np.int64]
     first: NDArray[np.int64]
@@ -43,7 +44,8 @@ class Law(NamedTuple):
 
 
 class Bases(NamedTuple):
-    """exponent float64 [bases]; most int64 [bases]: long jobs that may run while others are held back, below 0: none is held."""
+    """exponent float64 [bases]; most int64 [bases]: long jobs that may run while others are held back, below 0: none is
+    held."""
 
     exponent: NDArray[np.float64]
     most: NDArray[np.int64]
@@ -219,7 +221,8 @@ def toss(rng: Any, i: int, n: int) -> int:
 
 @lean
 def draw_future(w: World, g: Game, f: Future, low: int, high: int, rng: Any, i: int) -> int:
-    """Jobs of one future: those of the slots, then the backlog's and those that come; from lists low .. high - 1. Returns how many."""
+    """Jobs of one future: those of the slots, then the backlog's and those that come; from lists low .. high - 1.
+    Returns how many."""
     st, m, ahead = g.settings, g.memory, f.settings.ahead
     n = 0
     for k in range(st.slots):
@@ -305,8 +308,8 @@ def costs_of(w: World, g: Game, f: Future, low: int, high: int, rng: Any, i: int
 
 @lean
 def look_ahead(worlds: Any, games: Any, futures: Any, asked: Any, lows: Any, highs: Any, rng: Any, out: Any) -> None:
-    """Costs of all actions [N, actions] in the games `asked` (bool [N]); elsewhere `out` stays as it is. lows, highs: which of the law's
-    lists each game's futures are drawn from; rng uint64 [N]: its random numbers."""
+    """Costs of all actions [N, actions] in the games `asked` (bool [N]); elsewhere `out` stays as it is. lows, highs:
+    which of the law's lists each game's futures are drawn from; rng uint64 [N]: its random numbers."""
     f = future(futures, 0)
     for i in range(asked.shape[0]):
         if asked[i]:

@@ -106,7 +106,8 @@ class _Face:
         return self.action_spaces[agent]
 
     def render(self) -> NDArray[np.uint8] | None:
-        """A picture, uint8 [height, width, 3], with `rgb_array`. With `human` each reset and step shows itself in a window."""
+        """A picture, uint8 [height, width, 3], with `rgb_array`. With `human` each reset and step shows itself in a
+        window."""
         return self._table.picture()
 
     def close(self) -> None:
@@ -179,12 +180,18 @@ class MultiSlotsAEC(_Face, AECEnv[str, NDArray[Any], int]):  # type: ignore[misc
 class MultiSlotsParallel(_Face, ParallelEnv[str, NDArray[Any], int]):  # type: ignore[misc]
     """See `escala.envs.multi.parallel`."""
 
-    metadata: ClassVar[dict[str, Any]] = {"name": "escala_multi_slots_parallel_v0", "render_modes": RENDER_MODES, "render_fps": FPS}
+    metadata: ClassVar[dict[str, Any]] = {
+        "name": "escala_multi_slots_parallel_v0",
+        "render_modes": RENDER_MODES,
+        "render_fps": FPS,
+    }
 
     def __init__(self, workload: Any = None, *, render_mode: str | None = None, **options: Any) -> None:
         for name, only in (("turns", "single"), ("skip", "none")):
             if options.get(name, only) != only:
-                raise EscalaError(f"option {name}={options[name]!r}: in the parallel form all agents choose at once: leave it out")
+                raise EscalaError(
+                    f"option {name}={options[name]!r}: in the parallel form all agents choose at once: leave it out"
+                )
         self._sit(workload, options, render_mode)
 
     def reset(

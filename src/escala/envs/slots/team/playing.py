@@ -16,8 +16,9 @@ from escala.errors import EscalaError
 
 PATIENCE = 60_000
 RESCUE = 1
-"""Units of silence, with nothing running, after which the no-op is taken from teams that are asked for their greedy actions: these alone
-could idle for ever. (One machine with slots waits longer, as a wait on an idle machine can pay there.)"""
+"""Units of silence, with nothing running, after which the no-op is taken from teams that are asked for their greedy
+actions: these alone could idle for ever. (One machine with slots waits longer, as a wait on an idle machine can pay
+there.)"""
 
 
 def play(
@@ -29,11 +30,13 @@ def play(
     batch: MultiBatch | None = None,
     **options: Any,
 ) -> pl.DataFrame:
-    """Run every list to its end; columns list, finished, row, and `slots.team.batch.FIGURES` (null where `finished` is False).
+    """Run every list to its end; columns list, finished, row, and `slots.team.batch.FIGURES` (null where `finished` is
+    False).
 
-    team: a rule of `slots.heuristics` or a function of (observations, masks), played by every agent, or one of them for each agent.
-    patience: turns after which a run counts as not finished. rescue: when so many units have passed without a submission and nothing runs,
-    the no-op is taken from the mask where something fits (0: never).
+    team: a rule of `slots.heuristics` or a function of (observations, masks), played by every agent, or one of them for
+    each agent.
+    patience: turns after which a run counts as not finished. rescue: when so many units have passed without a
+    submission and nothing runs, the no-op is taken from the mask where something fits (0: never).
     """
     if not isinstance(lists, JobLists) and (lists is not None or batch is None):
         raise EscalaError(f"lists {lists!r:.60}: give JobLists, for instance options_of({{...}}).job_lists()")

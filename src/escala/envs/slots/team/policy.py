@@ -1,8 +1,8 @@
 """Teams in the event-driven simulation: `escala.simulate(workload, platform, scheduler=TeamPolicy("sjf", agents=3))`.
 
-The same lens and the same choices as in the game, on the simulation's own tables; agent a owns nodes a N .. (a + 1) N - 1. While jobs wait
-the policy asks to be woken at every unit of time. On workloads whose times are whole units and whose jobs run their walltime both give the
-same schedule. Elsewhere lengths are walltimes, rounded up to units.
+The same lens and the same choices as in the game, on the simulation's own tables; agent a owns nodes a N .. (a + 1) N -
+1. While jobs wait the policy asks to be woken at every unit of time. On workloads whose times are whole units and whose
+jobs run their walltime both give the same schedule. Elsewhere lengths are walltimes, rounded up to units.
 """
 
 from __future__ import annotations
@@ -25,7 +25,18 @@ from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.policy import insider
 
-SHAPING = ("agents", "machines", "resources", "horizon", "slots", "backlog", "information", "turns", "skip", "arrivals_end")
+SHAPING = (
+    "agents",
+    "machines",
+    "resources",
+    "horizon",
+    "slots",
+    "backlog",
+    "information",
+    "turns",
+    "skip",
+    "arrivals_end",
+)
 """Options of the game that shape what is seen and done."""
 
 
@@ -33,16 +44,25 @@ SHAPING = ("agents", "machines", "resources", "horizon", "slots", "backlog", "in
 class TeamPolicy(SlottedPolicy):
     """A scheduler over M visible jobs by several agents, each with machines of its own.
 
-    team: a rule of `slots.heuristics`, or a function that gives the members (rules or functions of observations and masks, one for
-    each agent) and is called at the start of each run. options: those of the game; the ones named in `SHAPING` matter here. unit_s: length
-    of a unit of time, seconds. rescue: as in `escala.envs.slots.team.playing.play`.
+    team: a rule of `slots.heuristics`, or a function that gives the members (rules or functions of observations and
+    masks, one for each agent) and is called at the start of each run. options: those of the game; the ones named in
+    `SHAPING` matter here. unit_s: length of a unit of time, seconds. rescue: as in
+    `escala.envs.slots.team.playing.play`.
     """
 
     def __init__(
-        self, team: str | Callable[[], Sequence[Member]], *, name: str | None = None, unit_s: float = 1.0, rescue: int = 0, **options: Any
+        self,
+        team: str | Callable[[], Sequence[Member]],
+        *,
+        name: str | None = None,
+        unit_s: float = 1.0,
+        rescue: int = 0,
+        **options: Any,
     ) -> None:
         if team not in TEAM_RULES if isinstance(team, str) else not callable(team):
-            raise EscalaError(f"unknown rule {team!r}: use one of {', '.join(TEAM_RULES)}, or a function that gives the members")
+            raise EscalaError(
+                f"unknown rule {team!r}: use one of {', '.join(TEAM_RULES)}, or a function that gives the members"
+            )
         if not number(unit_s) or unit_s < 1e-6:
             raise EscalaError(f"unit_s={unit_s!r}: give seconds, at least 1e-6")
         whole_number("rescue", rescue, 0)
@@ -65,12 +85,14 @@ class TeamPolicy(SlottedPolicy):
         platform, chosen = simulation.platform, self.options
         if platform.n_nodes != chosen.owned or int(platform.cores.max()) == 1:
             raise EscalaError(
-                f"platform {platform.name!r}: {self.name} schedules {chosen.agents} agents x {chosen.machines} machines of several cores"
+                f"platform {platform.name!r}: {self.name} schedules {chosen.agents} agents x {chosen.machines} "
+                "machines of several cores"
             )
         kinds = simulation.kinds
         if 1 + len(kinds) != chosen.resources:
             raise EscalaError(
-                f"platform {platform.name!r}: {self.name} knows {chosen.resources} resources, the workload has {1 + len(kinds)}"
+                f"platform {platform.name!r}: {self.name} knows {chosen.resources} resources, the workload has "
+                f"{1 + len(kinds)}"
             )
         self._whole(simulation.world.job[i])
         capacity = np.column_stack([platform.cores, *(platform.resources[k] for k in kinds)]).astype(np.int64)
@@ -78,7 +100,9 @@ class TeamPolicy(SlottedPolicy):
         games = chosen.games(1, np.ascontiguousarray(capacity), self._unit, ROWS, begin)
         games.memory["rng"] = 1
         self._numbers = np.zeros(chosen.numbers(), np.float32)
-        self._members = members_of(self._team if isinstance(self._team, str) else list(self._team()), chosen.agents, TEAM_RULES)
+        self._members = members_of(
+            self._team if isinstance(self._team, str) else list(self._team()), chosen.agents, TEAM_RULES
+        )
         self._random = next(filter(None, (getattr(one, "random", None) for one in self._members)), None)
         return self._records(simulation, i, games)
 
@@ -89,4 +113,6 @@ class TeamPolicy(SlottedPolicy):
 
     def _whole(self, jobs: NDArray[Any]) -> None:
         if not jobs["single"].all():
-            raise EscalaError(f"{self.name}: agents' machines take whole jobs: the workload needs single_node for all of them")
+            raise EscalaError(
+                f"{self.name}: agents' machines take whole jobs: the workload needs single_node for all of them"
+            )

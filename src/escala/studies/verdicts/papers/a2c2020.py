@@ -36,7 +36,10 @@ def rows(kept: Kept) -> dict[str, list[Row]]:
 
 
 def _method() -> list[Row]:
-    critic = "equation 3 is a Q target with a maximum over actions, algorithm 1 a one-step error of v(s), and the text says several steps"
+    critic = (
+        "equation 3 is a Q target with a maximum over actions, algorithm 1 a one-step error of v(s), and the "
+        "text says several steps"
+    )
     epoch = "it is not said what an epoch is"
     return [
         Row(
@@ -48,7 +51,14 @@ def _method() -> list[Row]:
             "v(s), five steps (A2C of Stable-Baselines3)",
             "all learners",
         ),
-        Row("r2.epochs", "table 3", "Epochs until a network converges: 500 to 1 100", Print(None, unknown=epoch), Found(), given=WINDOW),
+        Row(
+            "r2.epochs",
+            "table 3",
+            "Epochs until a network converges: 500 to 1 100",
+            Print(None, unknown=epoch),
+            Found(),
+            given=WINDOW,
+        ),
     ]
 
 
@@ -68,7 +78,17 @@ def _rules(kept: Kept) -> list[Row]:
             printed = _printed(kept, rate, theirs)
             level = Print(printed, "same", None, 0.005, unknown=NO_WORLD)
             says = f"{theirs}'s mean slowdown at rate {rate}"
-            found.append(Row(f"r2.level.{ours}.{rate}", "tables 1, 2", says, level, _mean(kept, rate, ours), given=WINDOW, unit="slowdown"))
+            found.append(
+                Row(
+                    f"r2.level.{ours}.{rate}",
+                    "tables 1, 2",
+                    says,
+                    level,
+                    _mean(kept, rate, ours),
+                    given=WINDOW,
+                    unit="slowdown",
+                )
+            )
         sjf, told = _mean(kept, rate, "sjf").ours, _printed(kept, rate, "SJF")
         for theirs in ("Random", "Tetris"):
             printed = _printed(kept, rate, theirs)
@@ -94,7 +114,8 @@ def _learners(kept: Kept) -> list[Row]:
         "printed": f"as printed: A2C, Conv3-16 on the image, from nothing; {kept.decisions('printed')}",
         "a2c": f"otherwise: A2C with a network that scores slots; {kept.decisions('a2c')}",
         "alone": f"otherwise: masked PPO with such a network; {kept.decisions('alone')}",
-        "slowdown": f"otherwise: the same, after imitating the rule hold-back, end of arrivals shown; {kept.decisions('agent')}",
+        "slowdown": "otherwise: the same, after imitating the rule hold-back, end of arrivals shown; "
+        f"{kept.decisions('agent')}",
     }
     return [
         Row(
@@ -113,7 +134,10 @@ def _learners(kept: Kept) -> list[Row]:
 
 def _times(kept: Kept) -> list[Row]:
     """Completion and wait, whose difference must be the mean runtime of the same jobs."""
-    reason = "completion minus wait is the mean runtime of the jobs, one number for all policies, and differs between those of a row"
+    reason = (
+        "completion minus wait is the mean runtime of the jobs, one number for all policies, and differs between "
+        "those of a row"
+    )
     found = []
     for rate in RATES:
         for what, metric in (("completion", "completion time"), ("wait", "wait")):
@@ -133,10 +157,23 @@ def _networks(kept: Kept) -> list[Row]:
 
     def row(ident: str, says: str, better: str, worse: str) -> Row:
         by = f"as printed; {kept.decisions('network')}, greedy actions"
-        return Row(ident, "4.3, table 3", says, sentence("less"), change(mean(better), mean(worse).ours), by, f"rate 0.7, {WINDOW}")
+        return Row(
+            ident,
+            "4.3, table 3",
+            says,
+            sentence("less"),
+            change(mean(better), mean(worse).ours),
+            by,
+            f"rate 0.7, {WINDOW}",
+        )
 
     return [
-        row("r2.networks.fc", "Conv3-16 is better than a fully connected layer, which does not converge", "conv3-16", "fc"),
+        row(
+            "r2.networks.fc",
+            "Conv3-16 is better than a fully connected layer, which does not converge",
+            "conv3-16",
+            "fc",
+        ),
         row("r2.networks.filters", "16 filters are better than 32", "conv3-16", "conv3-32"),
         row("r2.networks.pool16", "Pooling gives poorer results, 16 filters", "conv3-16", "conv3-16-pool"),
         row("r2.networks.pool32", "Pooling gives poorer results, 32 filters", "conv3-32", "conv3-32-pool"),
@@ -146,16 +183,35 @@ def _networks(kept: Kept) -> list[Row]:
 def _log(kept: Kept) -> list[Row]:
     """Table 4: a log of 60 jobs."""
     file = kept.settings.get("log_file")
-    given = f"{LOG}; trained and tested on them, as the paper did" if file is None else f"60 jobs of {file}; trained and tested on them"
+    given = (
+        f"{LOG}; trained and tested on them, as the paper did"
+        if file is None
+        else f"60 jobs of {file}; trained and tested on them"
+    )
     found = []
     for theirs, ours in SHOWN.items():
         level = Print(_printed(kept, "log", theirs), "same", None, 0.005, unknown=STANDS_IN)
         measured = kept.cell("table4", "mean_slowdown", policy=ours)
-        found.append(Row(f"r2.log.level.{ours}", "table 4", f"{theirs}'s mean slowdown", level, measured, given=given, unit="slowdown"))
-    for way, by in (("a2c", "as printed: A2C from nothing"), ("slowdown", "otherwise: a plan searched for these jobs is imitated")):
+        found.append(
+            Row(
+                f"r2.log.level.{ours}",
+                "table 4",
+                f"{theirs}'s mean slowdown",
+                level,
+                measured,
+                given=given,
+                unit="slowdown",
+            )
+        )
+    for way, by in (
+        ("a2c", "as printed: A2C from nothing"),
+        ("slowdown", "otherwise: a plan searched for these jobs is imitated"),
+    ):
         ident = f"r2.log.{way}"
         says = "A2C's mean slowdown against SJF's on the log"
-        found.append(Row(ident, "table 4", says, Print(kept.printed(ident), stands_in=STANDS_IN), kept.claim(ident), by, given))
+        found.append(
+            Row(ident, "table 4", says, Print(kept.printed(ident), stands_in=STANDS_IN), kept.claim(ident), by, given)
+        )
     reason = "completion minus wait is the mean runtime of the same jobs, and differs between the policies of the table"
     says = "completion and wait of four policies"
     found += [row for name in LOGS for row in _real(kept, name)]
@@ -180,17 +236,24 @@ def _real(kept: Kept, name: str) -> list[Row]:
         if ident in kept.claims:
             says = f"A2C's mean slowdown against SJF's on a log; here {LOGS[name][1]}"
             given = f"{measured.episodes} windows of 60 jobs"
-            stuck = "" if measured.ours is not None else "sampled actions did not end every run, and what is left is not compared"
-            found.append(Row(ident, "table 4", says, Print(printed, unknown=stuck, stands_in=STANDS_IN), measured, by, given))
+            stuck = (
+                ""
+                if measured.ours is not None
+                else "sampled actions did not end every run, and what is left is not compared"
+            )
+            found.append(
+                Row(ident, "table 4", says, Print(printed, unknown=stuck, stands_in=STANDS_IN), measured, by, given)
+            )
     return found
 
 
 LOG_SAYS = (
-    "Mean slowdowns behind the rows of real logs. Same: windows of 60 jobs, evenly spread over the log, trained and tested on (one seed, "
-    "sampled actions); the plan is searched for these very jobs, and hold-back tuned on them. Unseen: windows of the log's last fifth; "
-    "A2C learns on its first three fifths (two seeds), where hold-back is tuned, and sampled or greedy actions are chosen on the fifth "
-    "between. One machine; the largest request among 60 jobs takes all of it. Of SWF no memory is read (1 of 10). Where all jobs of a "
-    "window ask for the same, as an array's do, they run one by one, and SJF leaves nothing to gain."
+    "Mean slowdowns behind the rows of real logs. Same: windows of 60 jobs, evenly spread over the log, trained and "
+    "tested on (one seed, sampled actions); the plan is searched for these very jobs, and hold-back tuned on them. "
+    "Unseen: windows of the log's last fifth; A2C learns on its first three fifths (two seeds), where hold-back is "
+    "tuned, and sampled or greedy actions are chosen on the fifth between. One machine; the largest request among 60 "
+    "jobs takes all of it. Of SWF no memory is read (1 of 10). Where all jobs of a window ask for the same, as an "
+    "array's do, they run one by one, and SJF leaves nothing to gain."
 )
 
 
@@ -216,9 +279,9 @@ def _mean_of(row: dict[str, Any] | None) -> str:
 
 
 CONTROLS = (
-    "Other learners on the same image, with the same network and the same training lists as A2C as printed, rate 0.7. Each was trained "
-    "once (one seed; A2C as printed: three): the intervals are over lists alone. Sampled or greedy actions are chosen on validation lists. "
-    "Below SJF means that image and network are enough."
+    "Other learners on the same image, with the same network and the same training lists as A2C as printed, rate 0.7. "
+    "Each was trained once (one seed; A2C as printed: three): the intervals are over lists alone. Sampled or greedy "
+    "actions are chosen on validation lists. Below SJF means that image and network are enough."
 )
 
 
@@ -229,14 +292,24 @@ def _controlled(kept: Kept) -> list[Table]:
         return []
     sjf, cells = kept.value("tables1and2", "mean_slowdown", rate=70, policy="sjf"), []
     if points is not None:
-        ours = points.filter(pl.col("chosen"), line="A2C, Conv3-16 on the image").group_by("step", "acting", maintain_order=True)
+        ours = points.filter(pl.col("chosen"), line="A2C, Conv3-16 on the image").group_by(
+            "step", "acting", maintain_order=True
+        )
         for step, acting, mean in ours.agg(pl.col("slowdown").mean()).iter_rows():
             found = change(Found(mean), sjf)
             cells.append(["A2C as printed", _count(step), _acts(acting), number(mean, ""), span(found, CHANGE)])
     for row in table.filter(pl.col("chosen")).iter_rows(named=True):
         found = kept.claim(f"r2.control.{row['control']}")
         against = f"{row['unfinished']} runs did not end" if found.ours is None else span(found, CHANGE)
-        cells.append([ABOUT[row["control"]], _count(row["decisions"]), _acts(row["acting"]), number(row["mean_slowdown"], ""), against])
+        cells.append(
+            [
+                ABOUT[row["control"]],
+                _count(row["decisions"]),
+                _acts(row["acting"]),
+                number(row["mean_slowdown"], ""),
+                against,
+            ]
+        )
     return [Table("Positive controls", CONTROLS, ["learner", "decisions", "actions", "slowdown", "against SJF"], cells)]
 
 
@@ -260,17 +333,18 @@ a rule {both:r2.slowdown.0.7} at 0.7 and {both:r2.slowdown.0.6} at 0.6: the pape
 A fully connected layer is not worse than Conv3-16 ({both:r2.networks.fc}).{value:logs}
 
 **Why.** The paper describes its critic in three ways that exclude each other: equation 3 trains a Q function with a
-maximum over actions, algorithm 1 a value v(s) by the error of one step, and the text speaks of several steps. No run can
-be all three. Ours, where it says "as printed", is v(s) by five steps. Nor is a budget printed that could be held against
-ours, {value:budget}: it is not said what an epoch is. What jobs demand is not printed, and completion times and waits
-contradict each other: levels cannot be held against each other, and changes against SJF only by their direction and size.
+maximum over actions, algorithm 1 a value v(s) by the error of one step, and the text speaks of several steps. No run
+can be all three. Ours, where it says "as printed", is v(s) by five steps. Nor is a budget printed that could be held
+against ours, {value:budget}: it is not said what an epoch is. What jobs demand is not printed, and completion times and
+waits contradict each other: levels cannot be held against each other, and changes against SJF only by their direction
+and size.
 
 Controls on the same image with the same network say where the fault is not (rate 0.7, one seed, at most
-{value:trained}). SJF imitated by Conv3-16 is at {value:imitated} against SJF: image and network are enough for that rule.
-From nothing masked PPO is at {value:ppo} and A2C with a mask at {value:masked}: both better than A2C as printed, and
-above SJF. So our A2C is not alone at fault: in this budget no learner that was tried finds SJF on the image by itself.
-Nor does A2C keep it: going on from imitated SJF it ends at {value:taught}. By the error of one step, as in algorithm 1,
-A2C from nothing ends at {value:one-step}.
+{value:trained}). SJF imitated by Conv3-16 is at {value:imitated} against SJF: image and network are enough for that
+rule. From nothing masked PPO is at {value:ppo} and A2C with a mask at {value:masked}: both better than A2C as printed,
+and above SJF. So our A2C is not alone at fault: in this budget no learner that was tried finds SJF on the image by
+itself. Nor does A2C keep it: going on from imitated SJF it ends at {value:taught}. By the error of one step, as in
+algorithm 1, A2C from nothing ends at {value:one-step}.
 
 **What falls short.** No queue knows its end. One agent for all rates (`{value:open}`) is not told when arrivals end: it
 imitates the rule hold-pile and goes on with PPO, on lists of many lengths. Over all rates and horizons it is at worst
@@ -286,7 +360,7 @@ they are at worst {value:others} above the best rule, and greedy SJF in five slo
 def _more(kept: Kept) -> dict[str, str]:
     table = kept.table("controls")
     found = {name: span(kept.claim(f"r2.control.{name}"), CHANGE) for name in ABOUT}
-    found["trained"] = NONE if table is None else f"{_count(int(table['decisions'].max()))} decisions"  # type: ignore[arg-type]
+    found["trained"] = NONE if table is None else (f"{_count(int(table['decisions'].max()))} decisions")  # type: ignore[arg-type]
     found["logs"] = _on_logs(kept)
     return told(kept, "r2.horizon.worst", "agent-") | looked(kept) | {"budget": kept.decisions("printed")} | found
 
@@ -300,7 +374,10 @@ def _on_logs(kept: Kept) -> str:
         if not known:
             return ""
         ends[way] = f"{number(known[0], CHANGE)} to {number(known[-1], CHANGE)}"
-    same = f" On windows of {len(LOGS)} real logs A2C, trained and tested on the same jobs as in table 4, is at {ends['a2c']} against SJF"
+    same = (
+        f" On windows of {len(LOGS)} real logs A2C, trained and tested on the same jobs as in table 4, is at "
+        f"{ends['a2c']} against SJF"
+    )
     return f"{same} where its runs end, and on jobs that it did not learn from at {ends['unseen']}."
 
 
@@ -311,8 +388,8 @@ PAPER = Paper(
     "Liang, Yang, Jin, Chen: Data centers job scheduling with deep reinforcement learning, 2020",
     FIRST,
     rows,
-    "50 steps: test windows with so many steps of arrivals, run until every job has ended. Demands, lengths, capacity and slots, which the "
-    "paper does not print, are DeepRM's.",
+    "50 steps: test windows with so many steps of arrivals, run until every job has ended. Demands, lengths, capacity "
+    "and slots, which the paper does not print, are DeepRM's.",
     _more,
     lambda kept: [*_logs(kept), *_controlled(kept), *swept(kept, "")],
 )

@@ -111,11 +111,16 @@ def _wait(kept: Kept) -> list[Row]:
             ident = f"r3.wait_vs_{key}.{name}.drain"
             other = MEAN if not stands_in(name) else f"{MEAN}; {stands_in(name)}"
             says = f"{CLUSTERS[name]}: DeepScheduler's mean wait against {words}'s"
-            found.append(Row(ident, "5.3.2", says, Print(figure, stands_in=other), kept.claim(ident), SEARCHED, _given(name)))
+            found.append(
+                Row(ident, "5.3.2", says, Print(figure, stands_in=other), kept.claim(ident), SEARCHED, _given(name))
+            )
     for name in CLUSTERS:
         for key, (words, figure) in WAIT.items():
             other = MEAN if not stands_in(name) else f"{MEAN}; {stands_in(name)}"
-            says = f"{CLUSTERS[name]}: the same against {words}'s, over days between the 10th and 90th percentile of each policy"
+            says = (
+                f"{CLUSTERS[name]}: the same against {words}'s, over days between the 10th and 90th percentile of "
+                "each policy"
+            )
             found.append(
                 Row(
                     f"r3.trimmed_wait_vs_{key}.{name}",
@@ -131,7 +136,8 @@ def _wait(kept: Kept) -> list[Row]:
 
 
 def _done(kept: Kept) -> list[Row]:
-    """Waits of the agent that was searched and chosen on days run to completion, over nodes that go off after 5 idle minutes."""
+    """Waits of the agent that was searched and chosen on days run to completion, over nodes that go off after 5 idle
+    minutes."""
     found = []
     for way, words in WAITS.items():
         for key, (other, figure) in WAIT.items():
@@ -161,7 +167,15 @@ def _fairness(kept: Kept) -> list[Row]:
         ident = f"r3.pp_slowdown_vs_first_fit.{name}.drain"
         says = f"{CLUSTERS[name]}: per-processor slowdown is like First-Fit's (taken as: within 2 %)"
         found.append(
-            Row(ident, "5.3.2", says, sentence("same", SIMILAR, stands_in=stands_in(name)), kept.claim(ident), SEARCHED, _given(name))
+            Row(
+                ident,
+                "5.3.2",
+                says,
+                sentence("same", SIMILAR, stands_in=stands_in(name)),
+                kept.claim(ident),
+                SEARCHED,
+                _given(name),
+            )
         )
     return found
 
@@ -221,9 +235,10 @@ def _beyond(kept: Kept) -> list[Table]:
         agent = [kept.claim(f"r3.{ident}.{name}.drain") for ident in ("waste_vs_easy", "wait_vs_first_fit")]
         cells.append([name, *(span(one, CHANGE) for one in (agent[0], rule[0], agent[1], rule[1]))])
     says = (
-        "Held-out days run to completion. The rule is greedy SJF over nodes that go off as soon as they are idle (sjf-fit with timeout:0); "
-        "the agent decides over nodes that go off after 5 idle minutes, as R3's does. Waste is against EASY, the mean wait against "
-        "First-Fit, both over nodes that go off after 5 idle minutes. g5k are the author's days of Taurus."
+        "Held-out days run to completion. The rule is greedy SJF over nodes that go off as soon as they are idle "
+        "(sjf-fit with timeout:0); the agent decides over nodes that go off after 5 idle minutes, as R3's does. Waste "
+        "is against EASY, the mean wait against First-Fit, both over nodes that go off after 5 idle minutes. g5k are "
+        "the author's days of Taurus."
     )
     head = ["input", "agent's waste", "the rule's waste", "agent's wait", "the rule's wait"]
     beside = [Table("Beside a rule that learns nothing", says, head, cells)] if cells else []
@@ -231,8 +246,8 @@ def _beyond(kept: Kept) -> list[Table]:
 
 
 LENGTHS_SAY = (
-    "Waste is against EASY and the mean wait against First-Fit, both over nodes that go off after 5 idle minutes, on the same episodes. "
-    "The rule is greedy SJF over nodes that go off at once (sjf-fit with timeout:0)."
+    "Waste is against EASY and the mean wait against First-Fit, both over nodes that go off after 5 idle minutes, on "
+    "the same episodes. The rule is greedy SJF over nodes that go off at once (sjf-fit with timeout:0)."
 )
 SWEPT = [
     ("agent", "waste_vs_easy", CHANGE, "agent's waste"),
@@ -251,12 +266,13 @@ BESIDE = (
 )
 """Rules that stand beside them."""
 JOINT = (
-    "The author's held-out days, run to completion. The agents were searched on such days, and which limit of waiting counts was decided "
-    "on such validation days; one decides over nodes that go off after 5 idle minutes, as R3's does, the other over nodes that go off at "
-    "once. Waste is against EASY, waits against First-Fit, both over nodes that go off after 5 idle minutes. Usual: days between the 10th "
-    "and the 90th percentile, as R3 shows waits. The hull is that of all {rules} pairs of a rule and a shutdown policy: the least waste at "
-    "that wait by tossing a coin each day between two of them, drawn on these very days, which favours the rules; a rule is held against "
-    "the others. Above nothing means that rules do better."
+    "The author's held-out days, run to completion. The agents were searched on such days, and which limit of waiting "
+    "counts was decided on such validation days; one decides over nodes that go off after 5 idle minutes, as R3's "
+    "does, the other over nodes that go off at once. Waste is against EASY, waits against First-Fit, both over nodes "
+    "that go off after 5 idle minutes. Usual: days between the 10th and the 90th percentile, as R3 shows waits. The "
+    "hull is that of all {rules} pairs of a rule and a shutdown policy: the least waste at that wait by tossing a "
+    "coin each day between two of them, drawn on these very days, which favours the rules; a rule is held against the "
+    "others. Above nothing means that rules do better."
 )
 COLUMNS = ("waste_vs_easy", "mean_wait_vs_first_fit", "usual_wait_vs_first_fit", "mean_hull", "usual_hull")
 
@@ -264,15 +280,28 @@ COLUMNS = ("waste_vs_easy", "mean_wait_vs_first_fit", "usual_wait_vs_first_fit",
 def _joint(kept: Kept) -> list[Table]:
     """Agents and rules on days run to completion; nothing where no agent was searched there."""
     rows = _of_completed(kept)
-    agents = {over: row["policy"] for over in OVER for row in rows if row["chosen"] and row["policy"].startswith(f"{over}/")}
+    agents = {
+        over: row["policy"] for over in OVER for row in rows if row["chosen"] and row["policy"].startswith(f"{over}/")
+    }
     cells = []
     for over, policy in agents.items():
         claims = [kept.claim(f"r3.done.{column}.{over}.{AUTHOR}") for column in COLUMNS]
-        cells.append([f"agent over {OVER[over]} (limit {policy.split('/')[1]})", *(span(one, CHANGE) for one in claims)])
+        cells.append(
+            [f"agent over {OVER[over]} (limit {policy.split('/')[1]})", *(span(one, CHANGE) for one in claims)]
+        )
     known = {row["policy"]: row for row in rows}
-    cells += [[policy, *(number(known[policy][column], CHANGE) for column in COLUMNS)] for policy in BESIDE if policy in known]
+    cells += [
+        [policy, *(number(known[policy][column], CHANGE) for column in COLUMNS)] for policy in BESIDE if policy in known
+    ]
     says = JOINT.format(rules=sum(not row["agent"] for row in rows))
-    head = ["policy", "waste", "mean wait", "usual wait", "waste against the hull, at equal mean wait", "at equal usual wait"]
+    head = [
+        "policy",
+        "waste",
+        "mean wait",
+        "usual wait",
+        "waste against the hull, at equal mean wait",
+        "at equal usual wait",
+    ]
     return [Table("Searched and judged on days run to completion", says, head, cells)] if agents else []
 
 
@@ -317,9 +346,18 @@ def _completed(kept: Kept) -> str:
     if any(one.ours is None for some in hulls.values() for one in some):
         return ""
     waste, wait, shown = (span(of(column, "5min"), CHANGE) for column in COLUMNS[:3])
-    told = f"Searched, chosen and judged on such days, an agent has {waste} waste, {wait} mean wait, and {shown} as the paper shows waits. "
-    ends = [f"{span(mean, CHANGE)} at equal mean wait, {span(usual, CHANGE)} at equal wait as shown" for mean, usual in hulls.values()]
-    told += f"Against the hull of all pairs of a rule and a shutdown policy its waste is {ends[0]}; of one over nodes that go off at once "
+    told = (
+        f"Searched, chosen and judged on such days, an agent has {waste} waste, {wait} mean wait, and {shown} as "
+        "the paper shows waits. "
+    )
+    ends = [
+        f"{span(mean, CHANGE)} at equal mean wait, {span(usual, CHANGE)} at equal wait as shown"
+        for mean, usual in hulls.values()
+    ]
+    told += (
+        f"Against the hull of all pairs of a rule and a shutdown policy its waste is {ends[0]}; of one over nodes "
+        "that go off at once "
+    )
     told += f"it is {ends[1]}. "
     better = {over: [one.high is not None and one.high < 0.0 for one in some] for over, some in hulls.items()}
     if all(all(some) for some in better.values()):
@@ -343,7 +381,8 @@ PAPER = Paper(
     "deepscheduler2020",
     "R3",
     "DeepScheduler, a learnt scheduler",
-    "Casagrande: energy-aware management of resources and jobs in grids by deep reinforcement learning, dissertation, UDESC 2020",
+    "Casagrande: energy-aware management of resources and jobs in grids by deep reinforcement learning, dissertation, "
+    "UDESC 2020",
     FIRST,
     rows,
     ABOUT,

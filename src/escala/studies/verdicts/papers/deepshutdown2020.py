@@ -45,7 +45,8 @@ GROUPS = {
     4: {"timeout:0": -0.18, "oracle": 0.12},
     5: {"timeout:0": -0.267, "timeout:60": -0.348, "timeout:300": -0.561, "oracle": -0.18},
 }
-"""R3 5.3.1: group of days -> policy -> DeepShutdown's waste against it, mean of four clusters ("OR* saves 2.5 % more": +2.5 %)."""
+"""R3 5.3.1: group of days -> policy -> DeepShutdown's waste against it, mean of four clusters ("OR* saves 2.5 % more":
++2.5 %)."""
 
 
 def rows(kept: Kept) -> dict[str, list[Row]]:
@@ -70,7 +71,9 @@ def _given(name: str) -> str:
 
 def _logs(kept: Kept) -> list[Row]:
     """Table 2 and figure 11."""
-    reason = "the logs are not public; the generator is set to these very shares, so that finding them again says nothing"
+    reason = (
+        "the logs are not public; the generator is set to these very shares, so that finding them again says nothing"
+    )
     found = []
     for cluster, (jobs, sequential, load) in LOGS.items():
         name = cluster.lower()
@@ -92,7 +95,10 @@ def _logs(kept: Kept) -> list[Row]:
             )
             found.append(row)
     says = "Most jobs of every year end in error, and more than 30 % are sequential submissions"
-    return [*found, Row("r3.log.years", "figure 11", says, Print(None, unknown=reason), Found(), "generated", "generated")]
+    return [
+        *found,
+        Row("r3.log.years", "figure 11", says, Print(None, unknown=reason), Found(), "generated", "generated"),
+    ]
 
 
 def _groups(kept: Kept) -> list[Row]:
@@ -110,7 +116,13 @@ def _groups(kept: Kept) -> list[Row]:
                 ours = Found(of="groups.csv")
             else:
                 ours = Found((1.0 + agent.ours) / (1.0 + theirs) - 1.0, of="groups.csv")
-            why = absent if agent.ours is None else "" if ours.ours is not None else "this policy was not judged by groups"
+            why = (
+                absent
+                if agent.ours is None
+                else ""
+                if ours.ours is not None
+                else "this policy was not judged by groups"
+            )
             says = f"Group {group}: DeepShutdown's waste against {POLICIES[policy]}'s"
             found.append(
                 Row(
@@ -254,19 +266,26 @@ def _table5(kept: Kept) -> list[Row]:
                 ours, given, unknown = _cell(kept, name, quantity, policy), _given(name), ""
                 if quantity == "delay_min":
                     ours, given, unknown = _delay(kept, name, policy)
-                figure = Print(printed(name, theirs, 4 * place), "same", None, 0.005, unknown=unknown, stands_in=stands_in(name))
+                figure = Print(
+                    printed(name, theirs, 4 * place), "same", None, 0.005, unknown=unknown, stands_in=stands_in(name)
+                )
                 ident, says = f"r3.table5.{name}.{theirs}.{NAMES[quantity]}", f"{cluster}, {theirs}: {NAMES[quantity]}"
                 found.append(Row(ident, "table 5", says, figure, ours, by, given, UNITS[quantity]))
     return found
 
 
 def _delay(kept: Kept, name: str, policy: str) -> tuple[Found, str, str]:
-    """The delay as it was found to be meant, a mean over the delayed jobs of a day: on all of the author's days for rules, on held-out days
-    for the agent; where it was not counted so, the mean over all jobs, and why that says nothing."""
+    """The delay as it was found to be meant, a mean over the delayed jobs of a day: on all of the author's days for
+    rules, on held-out days for the agent; where it was not counted so, the mean over all jobs, and why that says
+    nothing."""
     if name == AUTHOR:
         days = kept.value("delay", "days", policy=policy)
         if days is not None:
-            return kept.mean_of_days("delay", "delayed_min", int(days), policy=policy), f"cut at 24 h, {days:.0f} days of Taurus", ""
+            return (
+                kept.mean_of_days("delay", "delayed_min", int(days), policy=policy),
+                f"cut at 24 h, {days:.0f} days of Taurus",
+                "",
+            )
         held_out = _cell(kept, name, "delayed_min", policy)
         if held_out.ours is not None:
             return held_out, _given(name), ""
@@ -287,11 +306,11 @@ own: a linear score, searched by whole days, has {both:r3.waste_vs_t0.g5k} again
 {both:r3.waste_vs_oracle.g5k} against OR*, which knows run times. But a rule of a few lines, hold(0.25), has
 {value:hold}. Against the best of such rules at equal stretch the searched agent has {value:frontier}.
 
-**Why.** The printed network was trained for {value:share} of its budget, and its return falls while it learns. We do not
-know why; until that is known, more steps prove nothing. Days of three of the four clusters are not public, so that on
-them nothing counts as reproduced. What the paper prints as delay is a mean over the delayed jobs of a day: under T(0), over
-all of the author's days, it is {both:r3.table5.g5k.T(0).delay} min here and {printed:r3.table5.g5k.T(0).delay} in
-print. The log analysis of table 2 cannot be repeated without the logs.
+**Why.** The printed network was trained for {value:share} of its budget, and its return falls while it learns. We do
+not know why; until that is known, more steps prove nothing. Days of three of the four clusters are not public, so that
+on them nothing counts as reproduced. What the paper prints as delay is a mean over the delayed jobs of a day: under
+T(0), over all of the author's days, it is {both:r3.table5.g5k.T(0).delay} min here and
+{printed:r3.table5.g5k.T(0).delay} in print. The log analysis of table 2 cannot be repeated without the logs.
 """
 
 
@@ -307,8 +326,8 @@ def _more(kept: Kept) -> dict[str, str]:
 
 
 LENGTHS_SAY = (
-    "Waste is against T(0) on the same episodes, stretch the mean over jobs of wait / walltime. The rule hold(0.25) wakes nodes for a job "
-    "once it has waited a quarter of its walltime."
+    "Waste is against T(0) on the same episodes, stretch the mean over jobs of wait / walltime. The rule hold(0.25) "
+    "wakes nodes for a job once it has waited a quarter of its walltime."
 )
 SWEPT = [
     ("agent", "waste_vs_t0", CHANGE, "agent's waste"),
@@ -321,7 +340,8 @@ PAPER = Paper(
     "deepshutdown2020",
     "R3",
     "DeepShutdown, a learnt shutdown policy",
-    "Casagrande: energy-aware management of resources and jobs in grids by deep reinforcement learning, dissertation, UDESC 2020",
+    "Casagrande: energy-aware management of resources and jobs in grids by deep reinforcement learning, dissertation, "
+    "UDESC 2020",
     FIRST,
     rows,
     ABOUT,

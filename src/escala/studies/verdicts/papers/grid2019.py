@@ -109,7 +109,8 @@ def _rules(kept: Kept) -> list[Row]:
                 f"EASY's mean slowdown at load {load} %",
                 Print(printed, "same", None, 0.005),
                 Found(_queue(kept, load, EASY_SENT), of="queue.csv"),
-                f"as printed: over the whole queue, each message takes 15 µs, as in his program; in whole units {whole}",
+                "as printed: over the whole queue, each message takes 15 µs, as in his program; in whole units "
+                f"{whole}",
                 "author's list",
                 "slowdown",
             )
@@ -155,7 +156,12 @@ def _at_190(kept: Kept) -> list[Row]:
     packer = "r1.published.makespan_vs_packer.190"
     return [
         row(packer, "PPO's makespan against Packer's", Print(kept.printed(packer)), kept.claim(packer)),
-        row("r1.makespan_vs_tetris.190", "PPO's makespan against Tetris's", Print(kept.printed(packer)), agent("makespan_s", "tetris")),
+        row(
+            "r1.makespan_vs_tetris.190",
+            "PPO's makespan against Tetris's",
+            Print(kept.printed(packer)),
+            agent("makespan_s", "tetris"),
+        ),
         row(
             "r1.makespan_vs_sjf.190",
             "PPO's makespan against SJF's: the difference is negligible",
@@ -168,7 +174,12 @@ def _at_190(kept: Kept) -> list[Row]:
             sentence("less"),
             agent("mean_turnaround_s", "sjf"),
         ),
-        row("r1.wait_vs_sjf.190", "mean wait behaves as slowdown does: below SJF's", sentence("less"), agent("mean_wait_s", "sjf")),
+        row(
+            "r1.wait_vs_sjf.190",
+            "mean wait behaves as slowdown does: below SJF's",
+            sentence("less"),
+            agent("mean_wait_s", "sjf"),
+        ),
     ]
 
 
@@ -179,9 +190,22 @@ def _window(kept: Kept) -> list[Row]:
         ppo = _queue(kept, load, "author's PPO")
         rules = [_queue(kept, load, policy) for policy in ("sjf, whole queue", "strict sjf, whole queue")]
         best = min((value for value in rules if value is not None), default=None)
-        says = f"PPO is better than SJF at load {load} %: his PPO against the better of greedy and strict SJF, which see the whole queue"
+        says = (
+            f"PPO is better than SJF at load {load} %: his PPO against the better of greedy and strict SJF, which "
+            "see the whole queue"
+        )
         by = "as printed: the author's own figure; SJF event-driven"
-        found.append(Row(f"r1.window.{load}", "4.2", says, sentence("less"), change(Found(ppo, of="queue.csv"), best), by, OWN_LIST))
+        found.append(
+            Row(
+                f"r1.window.{load}",
+                "4.2",
+                says,
+                sentence("less"),
+                change(Found(ppo, of="queue.csv"), best),
+                by,
+                OWN_LIST,
+            )
+        )
     return found
 
 
@@ -191,19 +215,36 @@ def _queue(kept: Kept, load: int, policy: str) -> float | None:
 
 def _beyond(kept: Kept) -> list[Table]:
     """His PPO beside rules that see the queue, look-ahead and our agent; and the horizons."""
-    shown = ("author's SJF", "author's PPO", "sjf, whole queue", "strict sjf, whole queue", "strict sjf, 32 slots", "rollout, whole queue")
+    shown = (
+        "author's SJF",
+        "author's PPO",
+        "sjf, whole queue",
+        "strict sjf, whole queue",
+        "strict sjf, 32 slots",
+        "rollout, whole queue",
+    )
     cells = []
     for load in LOADS if kept.table("queue") is not None else ():
         values = [number(_queue(kept, load, policy), "slowdown") for policy in shown]
         ours = (_mean(kept, load, AGENT).ours, _queue(kept, load, EVENTS))
         cells.append([f"{load} %", *values, *(number(one, "slowdown") for one in ours)])
     says = (
-        "Mean slowdown on the author's lists. His PPO and his SJF see ten jobs; the others see the whole queue, or more slots. rollout "
-        "looks ahead over sampled futures and has not seen the list; our agent has learnt it by heart and sees ten jobs. "
-        "Event-driven: the first of its trainings, where its agent is kept, in the simulator that runs by events, as the paper's does; "
-        "sampled actions, as in the paper."
+        "Mean slowdown on the author's lists. His PPO and his SJF see ten jobs; the others see the whole queue, or "
+        "more slots. rollout looks ahead over sampled futures and has not seen the list; our agent has learnt it by "
+        "heart and sees ten jobs. Event-driven: the first of its trainings, where its agent is kept, in the simulator "
+        "that runs by events, as the paper's does; sampled actions, as in the paper."
     )
-    head = ["load", "author's SJF", "author's PPO", "greedy SJF", "strict SJF", "strict SJF, 32 slots", "rollout", "our agent", EVENTS]
+    head = [
+        "load",
+        "author's SJF",
+        "author's PPO",
+        "greedy SJF",
+        "strict SJF",
+        "strict SJF, 32 slots",
+        "rollout",
+        "our agent",
+        EVENTS,
+    ]
     return [*([Table("Beside the author's PPO", says, head, cells)] if cells else []), *swept(kept, " %")]
 
 
@@ -302,10 +343,12 @@ PAPER = Paper(
     "grid2019",
     "R1",
     "PPO on a pool of ten resources",
-    "Casagrande, Miers, Koslovski, Pillon: a scheduling algorithm for grids by deep reinforcement learning, Computer on the Beach 2019",
+    "Casagrande, Miers, Koslovski, Pillon: a scheduling algorithm for grids by deep reinforcement learning, Computer "
+    "on the Beach 2019",
     FIRST,
     rows,
-    "All windows run until every job has ended. The author's list: an agent is trained and tested on one and the same list, as he did it.",
+    "All windows run until every job has ended. The author's list: an agent is trained and tested on one and the same "
+    "list, as he did it.",
     _more,
     _beyond,
 )

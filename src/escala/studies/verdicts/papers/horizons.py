@@ -11,17 +11,18 @@ from escala.studies.verdicts.row import CHANGE, Table
 from escala.studies.verdicts.rule import Found
 
 SAYS = (
-    "Arrivals go on for longer, or shorter, than in training, and all jobs run to completion. Figures are the agent's mean slowdown "
-    "against the best of three rules there: greedy SJF, strict SJF, and hold-back tuned for that load and horizon. These rules see nearly "
-    "the whole queue (32 slots for each 100 steps), whatever the agent sees. None of them knows the end, nor does an agent whose name "
-    "begins with open; the other agents are shown when arrivals end. Endless are the longest lists with their end not shown: for an agent "
-    "that knows no end, the same runs. One training seed, greedy actions, intervals over lists. A figure above nothing says that a rule is "
-    "better there."
+    "Arrivals go on for longer, or shorter, than in training, and all jobs run to completion. Figures are the agent's "
+    "mean slowdown against the best of three rules there: greedy SJF, strict SJF, and hold-back tuned for that load "
+    "and horizon. These rules see nearly the whole queue (32 slots for each 100 steps), whatever the agent sees. None "
+    "of them knows the end, nor does an agent whose name begins with open; the other agents are shown when arrivals "
+    "end. Endless are the longest lists with their end not shown: for an agent that knows no end, the same runs. One "
+    "training seed, greedy actions, intervals over lists. A figure above nothing says that a rule is better there."
 )
 
 
 def swept(kept: Kept, unit: str, says: str = SAYS) -> list[Table]:
-    """One row an agent and load, a column a horizon; nothing where the sweep was not done. says: what stands before it."""
+    """One row an agent and load, a column a horizon; nothing where the sweep was not done. says: what stands before
+    it."""
     table = kept.table("horizons")
     if table is None:
         return []
@@ -41,10 +42,11 @@ def _cell(kept: Kept, name: str, load: float, horizon: str) -> str:
 
 
 def told(kept: Kept, ident: str, others: str, least: float = 0.0) -> dict[str, str]:
-    """Values of a page's text: of the agent that knows no end its name, the largest excess (the claim `ident`) and where it is, in how many
-    cells from the load `least` on it is below every rule by the whole interval, and in how many above the best; of the `others`, whose
-    names begin so, the largest excess, and the largest of greedy SJF in their slots. light, mark: at loads below `least` its largest
-    excess, and the aim there. Endless lists are no cells of an agent that knows no end."""
+    """Values of a page's text: of the agent that knows no end its name, the largest excess (the claim `ident`) and
+    where it is, in how many cells from the load `least` on it is below every rule by the whole interval, and in how
+    many above the best; of the `others`, whose names begin so, the largest excess, and the largest of greedy SJF in
+    their slots. light, mark: at loads below `least` its largest excess, and the aim there. Endless lists are no cells
+    of an agent that knows no end."""
     found = {"open": "", "horizon": number(kept.claim(ident).ours, CHANGE)} | dict.fromkeys(
         ("where", "below", "above", "cells", "others", "seen"), NONE
     )
@@ -57,7 +59,11 @@ def told(kept: Kept, ident: str, others: str, least: float = 0.0) -> dict[str, s
     ours = ours.filter(pl.col("load") >= least).unique(("load", "steps"), keep="first", maintain_order=True)
     if len(ours):
         at = ours.row(int(ours["excess"].arg_max() or 0), named=True)
-        found |= {"open": at["agent"], "where": f"load {at['load']:g}, horizon {at['horizon']}", "cells": str(len(ours))}
+        found |= {
+            "open": at["agent"],
+            "where": f"load {at['load']:g}, horizon {at['horizon']}",
+            "cells": str(len(ours)),
+        }
         found |= {"below": str(int((ours["high"] < 0).sum())), "above": str(int((ours["low"] > 0).sum()))}
     if len(rest):
         found["others"] = number(float(rest["excess"].max()), CHANGE)  # type: ignore[arg-type]
@@ -69,8 +75,8 @@ def told(kept: Kept, ident: str, others: str, least: float = 0.0) -> dict[str, s
 
 
 def looked(kept: Kept) -> dict[str, str]:
-    """Values of a page's text, from the table of looks at the agent that knows no end: decisions after which it is kept, and those of its
-    whole training; its largest excess after either, on the lists kept for that choice."""
+    """Values of a page's text, from the table of looks at the agent that knows no end: decisions after which it is
+    kept, and those of its whole training; its largest excess after either, on the lists kept for that choice."""
     table = kept.table("open")
     if table is None or not len(table):
         return dict.fromkeys(("after", "whole", "then", "last"), NONE)

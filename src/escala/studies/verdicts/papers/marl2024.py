@@ -1,4 +1,5 @@
-"""R4 (Gergely, ICAART 2024): what it says, and what became of it. It prints no figures of results: its sentences have marks."""
+"""R4 (Gergely, ICAART 2024): what it says, and what became of it. It prints no figures of results: its sentences have
+marks."""
 
 from __future__ import annotations
 
@@ -30,7 +31,10 @@ def rows(kept: Kept) -> dict[str, list[Row]]:
 
 
 def _world() -> list[Row]:
-    square = "a job comes with probability q a unit, so that the offered load grows with q; its square is another load than the axis says"
+    square = (
+        "a job comes with probability q a unit, so that the offered load grows with q; its square is another "
+        "load than the axis says"
+    )
     unread = "figure 4 has no numbers, and its curves were not read off"
     return [
         Row(
@@ -43,13 +47,21 @@ def _world() -> list[Row]:
             "generator",
         ),
         Row(
-            "r4.figure4", "6.2, figure 4", "Mean slowdowns of all policies against load", Print(None, unknown=unread), Found(), given=GIVEN
+            "r4.figure4",
+            "6.2, figure 4",
+            "Mean slowdowns of all policies against load",
+            Print(None, unknown=unread),
+            Found(),
+            given=GIVEN,
         ),
     ]
 
 
 def _slowdown(kept: Kept) -> list[Row]:
-    by = f"as printed: PPO in turns from nothing, one team for all loads; {kept.decisions('printed_steps')}, greedy actions"
+    by = (
+        f"as printed: PPO in turns from nothing, one team for all loads; {kept.decisions('printed_steps')}, greedy "
+        "actions"
+    )
     below = sentence("less")
     own = [f"r4.nothing.printed.{load}" for load in LOADS]
     taught = [f"r4.vs_best_heuristic.{SHAPE}.{load}" for load in LOADS]
@@ -60,7 +72,18 @@ def _slowdown(kept: Kept) -> list[Row]:
     largest = "r4.worst_against_best_heuristic"
     says = "PPO agents match or beat the heuristics: the largest change over all shapes and loads"
     every = "two and three agents of one and two machines"
-    return [*found, Row(largest, "7", says, below, kept.claim(largest), "otherwise: a rule or look-ahead is imitated, then PPO", every)]
+    return [
+        *found,
+        Row(
+            largest,
+            "7",
+            says,
+            below,
+            kept.claim(largest),
+            "otherwise: a rule or look-ahead is imitated, then PPO",
+            every,
+        ),
+    ]
 
 
 def _scaling(kept: Kept) -> list[Row]:
@@ -154,11 +177,12 @@ the arrival rate; ours is plain. {value:horizons}
 
 
 HORIZONS = (
-    "Arrivals go on for longer, or shorter, than the 200 units of the trainings, and all jobs run to completion. Figures are a team's mean "
-    "slowdown against the best of R4's heuristics (SJF, Packer, both Tetris, Random) as a team of the same shape on the same lists. Teams "
-    "whose name begins with ahead are shown when arrivals end, and endless are the longest lists with their end not shown; to the others, "
-    "and to the heuristics, no end is ever shown: for them these are the same runs. One training seed, greedy actions, intervals over "
-    "lists. Above 70 % more jobs come than can be run, and the queue grows with the horizon."
+    "Arrivals go on for longer, or shorter, than the 200 units of the trainings, and all jobs run to completion. "
+    "Figures are a team's mean slowdown against the best of R4's heuristics (SJF, Packer, both Tetris, Random) as a "
+    "team of the same shape on the same lists. Teams whose name begins with ahead are shown when arrivals end, and "
+    "endless are the longest lists with their end not shown; to the others, and to the heuristics, no end is ever "
+    "shown: for them these are the same runs. One training seed, greedy actions, intervals over lists. Above 70 % "
+    "more jobs come than can be run, and the queue grows with the horizon."
 )
 
 
@@ -166,7 +190,10 @@ def _more(kept: Kept) -> dict[str, str]:
     ends = {"low": f"{LOADS[0]} %", "high": f"{LOADS[-1]} %", "horizons": ""}
     found = kept.claim("r4.horizon.worst")
     if found.ours is not None:
-        ends["horizons"] = f"Over all horizons, shapes and loads of the sweep teams that imitate are at worst at {span(found, CHANGE)}."
+        ends["horizons"] = (
+            "Over all horizons, shapes and loads of the sweep teams that imitate are at worst at "
+            f"{span(found, CHANGE)}."
+        )
     return ends
 
 
@@ -177,7 +204,8 @@ PAPER = Paper(
     "Gergely: Multi-agent deep reinforcement learning for collaborative task scheduling, ICAART 2024",
     FIRST,
     rows,
-    "3 x 1, 200 units: three agents of one machine; lists of so many units of arrivals, run until every job has ended. Loads are plain.",
+    "3 x 1, 200 units: three agents of one machine; lists of so many units of arrivals, run until every job has "
+    "ended. Loads are plain.",
     _more,
     lambda kept: swept(kept, " %", HORIZONS),
 )

@@ -13,8 +13,9 @@ AUTHOR = "g5k"
 GENERATED = "this cluster's days are not public: days generated to be like them stand in"
 CUT, DRAIN = "cut at 24 h", "run to completion"
 ABOUT = (
-    "Held-out days. Taurus: the author's own days, of an earlier split than the dissertation's; like Orion's, Graphite's or Econome's: "
-    "days that are generated to be so. Cut: a day ends after 24 h; run to completion: when all of its jobs have ended."
+    "Held-out days. Taurus: the author's own days, of an earlier split than the dissertation's; like Orion's, "
+    "Graphite's or Econome's: days that are generated to be so. Cut: a day ends after 24 h; run to completion: when "
+    "all of its jobs have ended."
 )
 WASTE, SWITCHES, STRETCH = 4, 8, 12
 """Places of the means in a row of table 5; each is followed by deviation, least and most."""
@@ -36,15 +37,16 @@ def printed_change(name: str, policy: str, reference: str, quantity: int) -> flo
 
 
 LENGTHS = (
-    "The held-out part of each log, cut into episodes of so many days (whole: one episode, the whole part), nodes off at each start, every "
-    "episode run to completion. The agents were searched on single days; they see the time of day, and nothing shows them how long an "
-    "episode is. Rules play the same jobs. One seed, sampled actions; intervals over episodes, where there are five or more."
+    "The held-out part of each log, cut into episodes of so many days (whole: one episode, the whole part), nodes off "
+    "at each start, every episode run to completion. The agents were searched on single days; they see the time of "
+    "day, and nothing shows them how long an episode is. Rules play the same jobs. One seed, sampled actions; "
+    "intervals over episodes, where there are five or more."
 )
 
 
 def swept(kept: Kept, says: str, shown: list[tuple[str, str, str, str]]) -> list[Table]:
-    """One row an input and figure, a column a length of episodes; nothing where the sweep was not done. shown: policy, column of the table
-    and its unit, and the figure in words."""
+    """One row an input and figure, a column a length of episodes; nothing where the sweep was not done. shown: policy,
+    column of the table and its unit, and the figure in words."""
     table = kept.table("lengths")
     if table is None:
         return []
