@@ -75,7 +75,7 @@ def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
     assert len(commands) >= 10
     outputs = {}
     for line in commands:
-        shorter = line.replace("--minutes 1 ", "--steps 4096 ").replace("--limit 20", "--limit 2")
+        shorter = line.replace("--minutes 1 ", "--steps 1024 ").replace("--limit 20", "--limit 1")
         shorter = f"{shorter} --runs 1 --days 2" if " evaluate " in shorter else shorter
         shorter = f"{shorter} --until {2 * 86400}" if "agent:" in shorter else shorter
         done = _run(shorter, tmp_path)

@@ -41,7 +41,7 @@ SORTS = (
     "flags",
     "yields",
 )
-STEPS = [4, 10, 10, 5, 10, 5, 5, 16, 16, 16, 16, 10, 16]
+STEPS = [4, 10, 10, 10, 10, 5, 5, 16, 16, 16, 16, 10, 16]
 QUICK = [(seed, sort) for k, sort in enumerate(SORTS) for seed in range(k, WORLDS, STEPS[k])]
 QUICK += [(764, "gpus"), (1049, "gpus")]  # exclusive jobs that no nodes would ever do for count by what they ask
 QUICK += [(346, "gpus"), (531, "gpus")]  # ... and by all nodes of the partition where too few are idle
