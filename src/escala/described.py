@@ -58,6 +58,14 @@ class Contents:
         own = versions.get("escala") if isinstance(versions, Mapping) else None
         return str(own or self.manifest.get("escala") or "not said")
 
+    @property
+    def pulled_from(self) -> str:
+        """Where `escala policy pull` took it from, OWNER/NAME@REVISION; "" where it did not."""
+        path = self.folder / MANIFEST
+        told = read_json(path) if path.is_file() else None
+        noted = told.get("pulled") if isinstance(told, dict) else None
+        return f"{noted.get('repository')}@{noted.get('revision')}" if isinstance(noted, Mapping) else ""
+
 
 def contents(folder: str | os.PathLike[str]) -> Contents:
     """What lies in a folder; EscalaError where that is no policy, agent or team."""

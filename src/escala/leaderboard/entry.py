@@ -19,7 +19,7 @@ from escala.campaigns.runs import Run
 from escala.engines import engine_of
 from escala.errors import EscalaError, quoted
 from escala.leaderboard.judged import EASY, Judging
-from escala.leaderboard.seen import TOLD, check_unseen, told_of
+from escala.leaderboard.seen import FROM, TOLD, check_unseen, told_of
 from escala.leaderboard.suite import SUITES, Suite, SuiteLog, name_of, read_suite
 from escala.policies.files import digests_of, policy_files
 from escala.policies.pairs import Begin
@@ -237,7 +237,7 @@ def check(
 def _unlike(told: Any, found: Any, where: str) -> list[str]:
     """Where two values differ."""
     if isinstance(told, Mapping) and isinstance(found, Mapping):
-        names = list(dict.fromkeys([*told, *found]))
+        names = [name for name in dict.fromkeys([*told, *found]) if name != FROM]
         return [line for name in names for line in _unlike(told.get(name), found.get(name), f"{where}, {name}")]
     if isinstance(told, list) and isinstance(found, list) and len(told) == len(found):
         return [

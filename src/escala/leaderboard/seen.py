@@ -17,7 +17,8 @@ from escala.registry import is_trained
 from escala.tuning.split import DAY_S, split_of
 from escala.workload import Workload
 
-TOLD = ("what", "on", "escala")
+FROM = "from"
+TOLD = ("what", "on", "escala", FROM)
 LEAST_DAYS, LEAST_ON_DAY = 7, 2
 """So many days have to be just as a manifest counts them, before a log of another name is taken for the same; a day is
 one with so many jobs."""
@@ -35,9 +36,11 @@ def folders_of(run: Run) -> dict[str, Contents]:
 
 
 def told_of(run: Run) -> dict[str, dict[str, str]]:
-    """By role: what a policy in a folder is, what it was trained or chosen on, and by which version of Escala."""
+    """By role: what a policy in a folder is, what it was trained or chosen on, by which version of Escala, and where it
+    was pulled from."""
     found = folders_of(run)
-    return {role: dict(zip(TOLD, (one.what, one.trained_on, one.version), strict=True)) for role, one in found.items()}
+    parts = {role: (one.what, one.trained_on, one.version, one.pulled_from) for role, one in found.items()}
+    return {role: dict(zip(TOLD, told, strict=True)) for role, told in parts.items()}
 
 
 def check_unseen(run: Run, after: str) -> None:

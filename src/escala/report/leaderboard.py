@@ -217,10 +217,12 @@ def trained_rows(found: Standing) -> list[dict[str, Any]]:
         for log, told in row.entry.logs.items():
             for role, about in told.get("trained", {}).items():
                 rows.setdefault((row.entry.name, role, tuple(about[part] for part in TOLD)), []).append(log)
+    shared = any(place for _, _, (*_, place) in rows)
     return [
         {"entry": name, "decides": DECIDES[role], "what it is": what, "trained or chosen on": on, "with Escala": escala}
+        | ({"escala policy pull": place or "–"} if shared else {})
         | {"judged on": _all_of(logs, len(found.suite.logs))}
-        for (name, role, (what, on, escala)), logs in rows.items()
+        for (name, role, (what, on, escala, place)), logs in rows.items()
     ]
 
 

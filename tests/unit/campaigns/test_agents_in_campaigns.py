@@ -35,12 +35,11 @@ TUNED = 'format = 1\nformula = "easy:queue=score:score.toml"\nguard = "24h"\nshu
 
 @pytest.fixture
 def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """A generated log, two agents in folders, one of them also without torch, and a tuned policy with a score file: 28
-    runs."""
+    """A generated log, agents in folders, with torch and without, and a tuned policy with a score file: 28 runs."""
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(QUEUE, "queue")
     shutil.copytree(POWER, "power")
     escala.load_agent(POWER).export("light")
+    escala.load_agent(QUEUE).export("queue")
     Path("tuned").mkdir()
     Path("tuned", "policy.toml").write_text(TUNED)
     Path("tuned", "score.toml").write_text('form = "linear"\n[weights]\nlog_wait = -1\n')

@@ -4,7 +4,6 @@ judged."""
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,7 @@ def log() -> escala.Workload:
 def suite(log: escala.Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A suite of one log of four weeks, and an agent in a folder."""
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(QUEUE, "night")
+    escala.load_agent(QUEUE).export("night")
     entry = {"name": "one", "generator": "lublin", **MADE, "platform": "16x1:grid5000", "sha256": jobs_digest(log)}
     return {"name": "small", "logs": [entry]}
 
@@ -53,17 +52,23 @@ def test_an_agent_is_judged_as_in_a_single_replay(log: escala.Workload, suite: d
     assert entry.policy == "agent:night" and list(found["files"]) == ["manifest.json"]
     told = "lyon_1/train/1_train_0 to lyon_1/train/1_train_1205, 27139 jobs, on taurus"
     assert found["trained"] == {
-        "scheduler": {"what": "escala/Scheduling-v0, cross-entropy, search", "on": told, "escala": "0.1.0"}
+        "scheduler": {"what": "escala/Scheduling-v0, cross-entropy, search", "on": told, "escala": "0.1.0", "from": ""}
     }
     assert str(tmp_path) not in Path("out", "entry.json").read_text() and leaderboard.read_entry("out") == entry
-    assert leaderboard.check(entry, on="local:1") == []
-    other = STUDIES / "deepscheduler2020" / "agents" / "kth-0.95-0"
-    unlike = leaderboard.check(entry, policy=f"agent:{other}", on="local:1")
+    noted = json.loads(Path("night", "manifest.json").read_text())
+    noted |= {"pulled": {"repository": "you/night", "revision": "0123abc"}}
+    Path("night", "manifest.json").write_text(json.dumps(noted))
+    assert leaderboard.check(entry, on="local:1") == [], "who pulled it has the same"
+    entry = leaderboard.enter("agent:night", "out", suite, on="local:1")
+    assert entry.logs["one"]["trained"]["scheduler"]["from"] == "you/night@0123abc"
+    escala.load_agent(STUDIES / "deepscheduler2020" / "agents" / "kth-0.95-0").export("other")
+    unlike = leaderboard.check(entry, policy="agent:other", on="local:1")
     assert any(line.startswith("one, files, manifest.json: ") for line in unlike)
     assert any(line.startswith("one, trained, scheduler, on: ") for line in unlike)
     board = leaderboard.standing([entry, leaderboard.enter("fcfs", "fcfs", suite, on="local:1")])
     (row,) = trained_rows(board)
     assert (row["entry"], row["trained or chosen on"], row["judged on"]) == ("agent:night", told, "one")
+    assert row["escala policy pull"] == "you/night@0123abc"
     write_page(board, Path("board.html"))
     assert (
         "Trained on what" in Path("board.html").read_text()
