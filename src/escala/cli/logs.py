@@ -133,7 +133,7 @@ def convert(
     """Write a log, or its first jobs, in another format.
 
     Batsim JSON counts work in flops: --speed turns it into times when it is read, and times into work when it is
-    written. A table is written piece by piece, but of Batsim JSON and Google's events, which are read whole.
+    written. A table is written piece by piece, but of Batsim JSON, which is read whole.
     """
     from escala.workload import to_parquet
     from escala.workload.read import detect

@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import polars as pl
@@ -25,9 +27,11 @@ import polars as pl
 from escala.errors import EscalaError, quoted
 from escala.reading import read_head
 from escala.workload.filters import Keep, every
-from escala.workload.google_json import is_google_json, load_events
+from escala.workload.found import Found
+from escala.workload.google_json import event_pieces, is_google_json
+from escala.workload.ordering import AT, cut, sorted_on_disk
 from escala.workload.table import MOST_CORES
-from escala.workload.table_files import load_table
+from escala.workload.table_files import csv_pieces, parquet_pieces
 
 COLUMNS_2011: tuple[str, ...] = ("time", "missing", "collection_id", "instance_index", "machine_id", "type", "user")
 COLUMNS_2011 += ("scheduling_class", "priority", "cpus", "memory", "disk", "different_machines")
@@ -36,6 +40,9 @@ TYPES_2019 = ("SUBMIT", "QUEUE", "ENABLE", *TYPES_2011[1:])
 TEXTS: tuple[str, ...] = ("user", "scheduling_class", "priority", "collection_type", "alloc_collection_id")
 TEXTS += ("collection_name", "collection_logical_name", "parent_collection_id")
 """What is told of a task, or of all of its collection."""
+FIRST = ("first_us", "first_place")
+"""When an attempt's first event was, and where it stands."""
+ROWS = 100_000  # of Parquet that are read at once
 UNKNOWN = "note: unknown collection"
 NEEDS_2019 = ("time", "type", "collection_id", "instance_index")
 STATUS = {"FINISH": "COMPLETED", "FAIL": "FAILED", "KILL": "CANCELLED", "EVICT": "CANCELLED", "LOST": None}
@@ -56,6 +63,11 @@ class GoogleLog(NamedTuple):
     firsts: dict[str, str]
 
 
+def found_of(log: GoogleLog) -> Found:
+    """What a reader gives."""
+    return Found(log.frame, log.counts, True, "Google's events", firsts=log.firsts)
+
+
 def is_google(line: str) -> bool:
     """Is the first line of a file one of 2011's events, or one of 2019's, or their header?"""
     return (
@@ -71,9 +83,34 @@ def _is_2011(line: str) -> bool:
 
 def read_google(path: Path, keep: Keep = every) -> GoogleLog:
     """Attempts of tasks as jobs. keep: takes part of them."""
-    events = _events(path)
-    attempts, known = _attempts(events.filter(~_OF_COLLECTION)), _collections(events.filter(_OF_COLLECTION))
-    frame = keep(_jobs(attempts, known))
+    events = pl.concat(_events(path), how="diagonal")
+    return _log(_jobs(events).sort(FIRST), keep, not events.filter(_OF_COLLECTION).is_empty())
+
+
+def google_pieces(path: Path, keep: Keep, rows: int, scratch: Path | None = None) -> Iterator[GoogleLog]:
+    """The same, some `rows` at a time, by way of temporary files in `scratch`, where events are sorted: those of a
+    collection come together, and then jobs stand as their first events do."""
+    of_collections = False
+
+    def keyed() -> Iterator[pl.DataFrame]:
+        nonlocal of_collections
+        for events in _events(path):
+            of_collections |= not events.filter(_OF_COLLECTION).is_empty()
+            yield events.with_columns((pl.col("collection_id").hash(seed=0) // 2**11).cast(pl.Float64).alias(AT))
+
+    with TemporaryDirectory(prefix="escala-events-", dir=scratch) as folder:
+        made = Path(folder) / "events", Path(folder) / "jobs"
+        for one in made:
+            one.mkdir()
+        events = cut(sorted_on_disk(keyed(), made[0], rows), rows)
+        jobs = (_jobs(some.drop(AT)).with_columns(pl.col(FIRST[0]).cast(pl.Float64).alias(AT)) for some in events)
+        for some in sorted_on_disk(jobs, made[1], rows, (AT, *FIRST)):
+            yield _log(some.drop(AT), keep, of_collections)
+
+
+def _log(frame: pl.DataFrame, keep: Keep, of_collections: bool) -> GoogleLog:
+    """Jobs in the order of their first events as records for `clean`. of_collections: has the file events of these?"""
+    frame = keep(frame)
     tests = {
         "alloc instance": pl.col("collection_type").str.to_uppercase().is_in(ALLOC),
         "never started": pl.col("started_us").is_null(),
@@ -85,44 +122,56 @@ def read_google(path: Path, keep: Keep = every) -> GoogleLog:
         which = test.fill_null(False)
         found[rule], frame = frame.filter(which)["job_id"], frame.filter(~which)
     found["note: began before the trace"] = frame.filter(pl.col("submit_s") == 0.0)["job_id"]
-    if len(known):
-        found[UNKNOWN] = frame.filter(~pl.col("collection_id").is_in(known["collection_id"].implode()))["job_id"]
+    if of_collections:
+        found[UNKNOWN] = frame.filter(pl.col("known").is_null() & pl.col("collection_id").is_not_null())["job_id"]
     found = {rule: ids for rule, ids in found.items() if len(ids)}
     counts, firsts = (
         {rule: len(ids) for rule, ids in found.items()},
         {rule: f"job {ids[0]!r}" for rule, ids in found.items()},
     )
-    return GoogleLog(frame.drop("started_us", "ended_us", "collection_type", "collection_id"), counts, firsts)
+    return GoogleLog(
+        frame.drop("started_us", "ended_us", "collection_type", "collection_id", "known", *FIRST), counts, firsts
+    )
 
 
-def _events(path: Path) -> pl.DataFrame:
-    """Events in the order of time: `task`, `us`, `kind` (a word of `TYPES_...`), `cores`, `demand_memory`, and
-    texts."""
+def _events(path: Path) -> Iterator[pl.DataFrame]:
+    """Events as they stand in the file, some megabytes at a time: `task`, `us`, `kind` (a word of `TYPES_...`),
+    `cores`, `demand_memory`, texts, and which it is of all (`place`)."""
     first = read_head(path).decode("utf-8-sig", errors="replace").lstrip().split("\n", 1)[0]
-    year_2011 = _is_2011(first)
+    year_2011, count = _is_2011(first), 0
     if first.startswith("{"):
-        table = load_events(path, NEEDS_2019, TEXTS)
+        tables = event_pieces(path, NEEDS_2019, TEXTS)
     else:
-        table = load_table(path, names=",".join(COLUMNS_2011) if year_2011 else None)
-        table = table.select(
-            pl.col(name).cast(pl.String).alias(name.removeprefix("resource_request.")) for name in _chosen(table, path)
-        )
-        table = table.with_row_index("line", 1 if year_2011 else 2)
+        tables = _texts(path, ",".join(COLUMNS_2011) if year_2011 else None)
     kinds = TYPES_2011 if year_2011 else TYPES_2019
     words = {str(code): word for code, word in enumerate(kinds)} | {word: word for word in kinds}
-    read = table.with_columns(
-        task=pl.format("{}-{}", pl.col("collection_id").fill_null("?"), pl.col("instance_index").fill_null("?")),
-        us=pl.col("time").str.strip_chars().cast(pl.Int64, strict=False),
-        kind=pl.col("type")
-        .str.strip_chars()
-        .str.to_uppercase()
-        .replace_strict(words, default=None, return_dtype=pl.String),
-        cores=_share("cpus").clip(1.0),
-        demand_memory=_share("memory").fill_null(0.0) if "memory" in table.columns else pl.lit(0.0),
-    )
-    _refuse(table, "time", ~(read["us"] >= 0).fill_null(False), "whole microseconds, 0 or more", path)
-    _refuse(table, "type", read["kind"].is_null(), f"one of {', '.join(kinds)}", path)
-    return read.sort("us", maintain_order=True)
+    for table in tables:
+        read = table.with_columns(
+            task=pl.format("{}-{}", pl.col("collection_id").fill_null("?"), pl.col("instance_index").fill_null("?")),
+            us=pl.col("time").str.strip_chars().cast(pl.Int64, strict=False),
+            kind=pl.col("type")
+            .str.strip_chars()
+            .str.to_uppercase()
+            .replace_strict(words, default=None, return_dtype=pl.String),
+            cores=_share("cpus").clip(1.0),
+            demand_memory=_share("memory").fill_null(0.0) if "memory" in table.columns else pl.lit(0.0),
+            place=pl.int_range(count, count + table.height),
+        )
+        _refuse(table, "time", ~(read["us"] >= 0).fill_null(False), "whole microseconds, 0 or more", path)
+        _refuse(table, "type", read["kind"].is_null(), f"one of {', '.join(kinds)}", path)
+        count += table.height
+        yield read.drop("time", "type", "cpus", "line")
+
+
+def _texts(path: Path, names: str | None) -> Iterator[pl.DataFrame]:
+    """The columns of a table that are read, as texts, and `line`. names: of a file that has no header."""
+    count = 2 if names is None else 1
+    in_parquet = read_head(path, 4) == b"PAR1"
+    for table in parquet_pieces(path, ROWS) if in_parquet else csv_pieces(path, names):
+        chosen = _chosen(table, path)
+        texts = (pl.col(name).cast(pl.String).alias(name.removeprefix("resource_request.")) for name in chosen)
+        yield table.select(texts).with_row_index("line", count)
+        count += table.height
 
 
 def _chosen(table: pl.DataFrame, path: Path) -> list[str]:
@@ -171,17 +220,18 @@ def _told(events: pl.DataFrame) -> list[pl.Expr]:
 
 def _collections(events: pl.DataFrame) -> pl.DataFrame:
     """A row for each collection: its `TEXTS`."""
-    return events.group_by("collection_id", maintain_order=True).agg(_told(events))
+    return events.group_by("collection_id", maintain_order=True).agg(_told(events)).with_columns(known=True)
 
 
 def _attempts(events: pl.DataFrame) -> pl.DataFrame:
-    """A row for each attempt of each task, in the order of their first events: what it asked, `TEXTS`, when it started
-    and ended."""
+    """A row for each attempt of each task: what it asked, `TEXTS`, when it started and ended, and its `FIRST` event."""
     ends = pl.col("kind").is_in(list(STATUS))
     return (
         events.with_columns(before=(ends.cast(pl.Int64).cum_sum() - ends.cast(pl.Int64)).over("task"))
         .group_by("task", "before", maintain_order=True)
         .agg(
+            pl.col("us").first().alias(FIRST[0]),
+            pl.col("place").first().alias(FIRST[1]),
             pl.col("us").filter(pl.col("kind") == "SUBMIT").first().alias("asked_us"),
             pl.col("us").filter(pl.col("kind") == "SCHEDULE").first().alias("started_us"),
             pl.col("us").filter(ends).first().alias("ended_us"),
@@ -193,8 +243,10 @@ def _attempts(events: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _jobs(attempts: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """The columns of a job for each attempt, with what is known of its collection."""
+def _jobs(events: pl.DataFrame) -> pl.DataFrame:
+    """The columns of a job for each attempt, with what is known of its collection, in any order."""
+    events = events.sort("us", "place")
+    attempts, known = _attempts(events.filter(~_OF_COLLECTION)), _collections(events.filter(_OF_COLLECTION))
     whole = pl.col("demand_memory").ceil()
     table = attempts.join(known, on="collection_id", how="left", suffix=" of all", maintain_order="left")
     told = {name: pl.coalesce(name, f"{name} of all") for name in TEXTS}
@@ -219,6 +271,8 @@ def _jobs(attempts: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
         ended_us="ended_us",
         collection_type=told["collection_type"],
         collection_id="collection_id",
+        known="known",
+        **dict(zip(FIRST, FIRST, strict=True)),
     )
 
 

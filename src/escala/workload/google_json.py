@@ -17,7 +17,8 @@ from typing import Any
 import polars as pl
 
 from escala.errors import EscalaError, one_line, quoted
-from escala.reading import BOM, read_all, refuse_nul
+from escala.reading import reading
+from escala.workload.lines import line_chunks
 
 REQUEST, SHARES = "resource_request", ("cpus", "memory")
 INDEX = "instance_index"
@@ -34,42 +35,53 @@ def is_google_json(head: str) -> bool:
     return re.match(r'\{[^\n]*"collection_id"\s*:', head) is not None
 
 
-def load_events(path: Path, needs: Sequence[str], more: Sequence[str]) -> pl.DataFrame:
-    """The events as texts: the columns `needs`, those of `more` that there are, `cpus` and `memory`, and `line`.
-    EscalaError, with its line, for what is no event, and for a file of collections alone."""
-    data = read_all(path).removeprefix(BOM)
-    refuse_nul(data, path)
-    names = [*needs, *(name for name in more if f'"{name}"'.encode() in data)]
-    kinds = _kinds(data, path, (*names, *SHARES))
-    schema: dict[str, Any] = {
-        **{name: kinds[name] for name in names},
-        REQUEST: pl.Struct({name: kinds[name] for name in SHARES}),
-    }
-    try:
-        table = pl.read_ndjson(io.BytesIO(data), schema=schema)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise _no_event(data, path, kinds, str(error)) from None
-    if table[INDEX].null_count() == table.height:
+def event_pieces(path: Path, needs: Sequence[str], more: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """The events as texts, some megabytes of them at a time: the columns `needs`, those of `more` that there are,
+    `cpus` and `memory`, and `line`. EscalaError, with its line, for what is no event, and for a file of collections
+    alone."""
+    kinds, tasks = dict[str, type[pl.DataType]](), 0
+    with reading(path) as stream:
+        for data, line in line_chunks(stream, path):
+            names = [*needs, *(name for name in more if f'"{name}"'.encode() in data)]
+            table = _table(data, path, line, names, kinds)
+            tasks += table.height - table[INDEX].null_count()
+            yield table
+    if not tasks:
         raise EscalaError(
             f"{path}: no event names its {INDEX}: of the trace's tables give instance_events, with collection_events "
             "behind them if you like, which alone have no requests"
         )
-    return table.unnest(REQUEST).cast(pl.String).with_columns(line=_lines(data, table.height))
 
 
-def _lines(data: bytes, events: int) -> pl.Series | pl.Expr:
+def _table(
+    data: bytes, path: Path, line: int, names: Sequence[str], known: dict[str, type[pl.DataType]]
+) -> pl.DataFrame:
+    """The events of a part of the file. line: the number of its first; known: what fields are, which is added to."""
+    kinds = _kinds(data, path, line, (*names, *SHARES), known)
+    schema: dict[str, Any] = {name: kinds[name] for name in names}
+    schema |= {REQUEST: pl.Struct({name: kinds[name] for name in SHARES})}
+    try:
+        table = pl.read_ndjson(io.BytesIO(data), schema=schema)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise _no_event(data, path, line, kinds, str(error)) from None
+    return table.unnest(REQUEST).cast(pl.String).with_columns(line=_lines(data, table.height) + (line - 1))
+
+
+def _lines(data: bytes, events: int) -> pl.Expr:
     """The number of the line of each event; a trace of one event a line has no others."""
-    if data.count(b"\n") + (not data.endswith(b"\n")) == events:
+    if data.count(b"\n") == events:
         return pl.int_range(1, events + 1)
-    return pl.Series([number for number, line in enumerate(data.split(b"\n"), 1) if line.strip()], dtype=pl.Int64)
+    return pl.lit(
+        pl.Series([number for number, line in enumerate(data.split(b"\n"), 1) if line.strip()], dtype=pl.Int64)
+    )
 
 
-def _events(data: bytes, path: Path, begin: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each event one by one, from the byte `begin` on, and where it stands; its request is among its fields.
-    EscalaError for a line that is none."""
+def _events(data: bytes, path: Path, first: int, begin: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each event one by one, from the byte `begin` on, and where it stands; its request is among its fields. first: the
+    number of the first line. EscalaError for a line that is none."""
     stream = io.BytesIO(data)
     stream.seek(begin)
-    for number, line in enumerate(stream, data.count(b"\n", 0, begin) + 1):
+    for number, line in enumerate(stream, data.count(b"\n", 0, begin) + first):
         if not line.strip():
             continue
         where = f"{path}, line {number}"
@@ -87,11 +99,11 @@ def _events(data: bytes, path: Path, begin: int = 0) -> Iterator[tuple[str, dict
         yield where, {**event, **{name: request.get(name) for name in SHARES}}
 
 
-def _kinds(data: bytes, path: Path, names: Sequence[str]) -> Kinds:
-    """What the fields are, by the first event that has them: a text, or a number."""
-    found: dict[str, Any] = {}
-    for begin in sorted({data.rfind(b"\n", 0, max(data.find(mark), 0)) + 1 for mark in FIRST_OF}):
-        for _, event in itertools.islice(_events(data, path, begin), FIRST_EVENTS):
+def _kinds(data: bytes, path: Path, line: int, names: Sequence[str], found: dict[str, type[pl.DataType]]) -> Kinds:
+    """What the fields are, by the first event that has them: a text, or a number. found: by earlier ones."""
+    firsts = {data.rfind(b"\n", 0, max(data.find(mark), 0)) + 1 for mark in FIRST_OF} if set(names) - set(found) else ()
+    for begin in sorted(firsts):
+        for _, event in itertools.islice(_events(data, path, line, begin), FIRST_EVENTS):
             for name in names:
                 if isinstance(value := event.get(name), str | int | float):
                     number = pl.Float64 if name in SHARES else pl.Int64
@@ -99,11 +111,11 @@ def _kinds(data: bytes, path: Path, names: Sequence[str]) -> Kinds:
     return {name: found.get(name, pl.String) for name in names}
 
 
-def _no_event(data: bytes, path: Path, kinds: Kinds, why: str) -> EscalaError:
+def _no_event(data: bytes, path: Path, line: int, kinds: Kinds, why: str) -> EscalaError:
     """What is wrong with the first line that is no event like those before it."""
     wanted: dict[Any, Any] = {pl.String: str, pl.Int64: int, pl.Float64: (int, float)}
     try:
-        for where, event in _events(data, path):
+        for where, event in _events(data, path, line):
             for name, kind in kinds.items():
                 value = event.get(name)
                 if value is not None and not isinstance(value, wanted[kind]):

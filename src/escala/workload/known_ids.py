@@ -3,6 +3,7 @@ together, whatever gaps there are; 8 bytes for a text, 16 for any other number."
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 
 import numpy as np
@@ -57,11 +58,9 @@ class KnownIds:
         """Ids from now on; in order."""
         for tables, rows in zip(self._texts, _by_part(each), strict=True):
             if len(each[rows]):
-                tables.append(each[rows].copy())
+                tables.append(_together(each[rows]))
             while len(tables) > 1 and len(tables[-2]) <= 2 * len(tables[-1]):
-                both = np.concatenate((tables.pop(), tables.pop()))
-                both.sort()
-                tables.append(both)
+                tables.append(_together(tables.pop(), tables.pop()))
 
     def _in_texts(self, keys: Keys) -> NDArray[np.bool_]:
         """Which of these are texts that have been?"""
@@ -91,6 +90,14 @@ class KnownIds:
                 np.bitwise_or.at(bits, word, np.uint64(1) << bit)
                 left[rows] = False
         return each[left]
+
+
+def _together(*tables: Keys) -> Keys:
+    """Tables as one, in order, in memory of its own, which goes back to the system as soon as it is let go."""
+    both: Keys = np.frombuffer(mmap.mmap(-1, sum(table.nbytes for table in tables)), np.uint64)
+    np.concatenate(tables, out=both)
+    both.sort()
+    return both
 
 
 def _by_part(keys: Keys) -> list[slice]:

@@ -5,7 +5,7 @@ Frames have the column `AT`, s: the submission, or where that is unknown one nea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -62,29 +62,31 @@ def _behind(piece: pl.DataFrame, last_s: float) -> pl.DataFrame:
     return piece
 
 
-def sorted_on_disk(frames: Iterable[pl.DataFrame], folder: Path, rows: int) -> Iterator[pl.DataFrame]:
-    """The records in order, some `rows` at a time; those of one instant in the order in which they came. folder: an
-    empty one, for tables that are as large as the records."""
+def sorted_on_disk(
+    frames: Iterable[pl.DataFrame], folder: Path, rows: int, by: Sequence[str] = (AT,)
+) -> Iterator[pl.DataFrame]:
+    """The records in order, some `rows` at a time; those of one instant in the order in which they came, or of what
+    else stands in `by`. folder: an empty one, for tables that are as large as the records."""
     held: list[pl.DataFrame] = []
     runs: list[Path] = []
     for frame in frames:
         held.append(frame)
         if sum(each.height for each in held) >= RUN * rows:
-            runs.append(_write(held, folder / f"{len(runs):06d}.parquet"))
+            runs.append(_write(held, folder / f"{len(runs):06d}.parquet", by))
             held = []
     if not runs:
-        yield from [pl.concat(held, how="diagonal").sort(AT, maintain_order=True)] if held else []
+        yield from [pl.concat(held, how="diagonal").sort(by, maintain_order=True)] if held else []
         return
-    yield from _merged([*runs, _write(held, folder / f"{len(runs):06d}.parquet")] if held else runs, rows)
+    yield from _merged([*runs, _write(held, folder / f"{len(runs):06d}.parquet", by)] if held else runs, rows, by)
 
 
-def _write(frames: list[pl.DataFrame], path: Path) -> Path:
+def _write(frames: list[pl.DataFrame], path: Path, by: Sequence[str]) -> Path:
     """A sorted run."""
-    pl.concat(frames, how="diagonal").sort(AT, maintain_order=True).write_parquet(path, row_group_size=GROUP_ROWS)
+    pl.concat(frames, how="diagonal").sort(by, maintain_order=True).write_parquet(path, row_group_size=GROUP_ROWS)
     return path
 
 
-def _merged(runs: list[Path], rows: int) -> Iterator[pl.DataFrame]:
+def _merged(runs: list[Path], rows: int, by: Sequence[str]) -> Iterator[pl.DataFrame]:
     """Sorted runs as one."""
     scans = [pl.scan_parquet(run) for run in runs]
     heights = [int(scan.select(pl.len()).collect().item()) for scan in scans]
@@ -98,9 +100,8 @@ def _merged(runs: list[Path], rows: int) -> Iterator[pl.DataFrame]:
         limit = min(ends, default=np.inf)  # behind it a run may go on
         ready = [int(head[AT].search_sorted(limit, side="left")) if head.height else 0 for head in heads]
         if any(ready):
-            yield pl.concat([head.head(n) for head, n in zip(heads, ready, strict=True)], how="diagonal").sort(
-                AT, maintain_order=True
-            )
+            some = pl.concat([head.head(n) for head, n in zip(heads, ready, strict=True)], how="diagonal")
+            yield some.sort(by, maintain_order=True)
             heads = [head.tail(head.height - n) for head, n in zip(heads, ready, strict=True)]
         elif limit == np.inf:
             return

@@ -1,5 +1,5 @@
-"""A log read in pieces: for logs that do not fit into memory. SWF, sacct's text and JSON, PBS accounting, CSV and
-Parquet, by the readers that read them whole."""
+"""A log read in pieces: for logs that do not fit into memory. SWF, sacct's text and JSON, PBS accounting, Google's
+events, CSV and Parquet, by the readers that read them whole."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Pieces:
         **options: Any,
     ) -> None:
         self.path, self.jobs, self.on_disk, self.scratch = Path(path), jobs, on_disk, scratch
-        self._records = Records(self.path, jobs, False, options)
+        self._records = Records(self.path, jobs, False, options, None if scratch is None else Path(scratch))
         self._first_s, self._tally = 0.0, Tally()
 
     @property

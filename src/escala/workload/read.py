@@ -233,10 +233,9 @@ def _table(path: Path, options: dict[str, Any]) -> Found:
 
 
 def _google(path: Path, options: dict[str, Any]) -> Found:
-    from escala.workload.google import read_google
+    from escala.workload.google import found_of, read_google
 
-    log = read_google(path, **options)
-    return Found(log.frame, log.counts, True, "Google's events", firsts=log.firsts)
+    return found_of(read_google(path, **options))
 
 
 READERS: dict[str, Callable[[Path, dict[str, Any]], Found]] = {

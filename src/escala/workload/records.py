@@ -25,12 +25,14 @@ class Records:
     """What the reader makes of the parts of a file: some `jobs` rows of Parquet, or some megabytes of text. A filter
     reads the file twice.
 
-    exact: of SWF, what only all lines show (`swf.swf_pieces`) is looked for ahead. kind: the format. read_as: how it
-    was read, as `Workload.read_as`. about: the last part. cleaning, firsts: as of a workload; the rules of `clean` are
-    counted by whoever cleans. EscalaError for formats that are read whole.
+    exact: of SWF, what only all lines show (`swf.swf_pieces`) is looked for ahead. scratch: where temporary files are.
+    kind: the format. read_as: how it was read, as `Workload.read_as`. about: the last part. cleaning, firsts: as of a
+    workload; the rules of `clean` are counted by whoever cleans. EscalaError for formats that are read whole.
     """
 
-    def __init__(self, path: Path, jobs: int, exact: bool, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self, path: Path, jobs: int, exact: bool, options: Mapping[str, Any], scratch: Path | None = None
+    ) -> None:
         for name in options:
             if name not in OPTIONS:
                 raise EscalaError(
@@ -38,7 +40,7 @@ class Records:
                 )
         given = {name: value for name, value in options.items() if value is not None}
         self._ruled = {"rules": asdict(given["rules"])} if "rules" in given else {}
-        self.path, self._jobs, self._exact = path, jobs, exact
+        self.path, self._jobs, self._exact, self._scratch = path, jobs, exact, scratch
         self.rules, self._strict = given.pop("rules", None) or CleaningRules(), given.pop("strict", False)
         self._keep = Filters(**{name: given.pop(name) for name in FILTERS if name in given})
         self._format = given.pop("format", None)
@@ -105,6 +107,11 @@ class Records:
 
             for log in slurm_pieces(self.path, how.get("columns"), cores, submission, keep):
                 yield Found(log.frame, log.counts, True, NOTE, firsts=log.firsts)
+        elif self.kind == "google":
+            from escala.workload import google
+
+            for events in google.google_pieces(self.path, keep, self._jobs, self._scratch):
+                yield google.found_of(events)
         elif self.kind in ("csv", "parquet"):
             from escala.workload import tabular
 
@@ -119,7 +126,7 @@ class Records:
 
 def comes_in_pieces(kind: str) -> bool:
     """Is a file of this format read in pieces?"""
-    return kind in ("swf", "slurm", "pbs", "csv", "parquet")
+    return kind in ("swf", "slurm", "pbs", "google", "csv", "parquet")
 
 
 def _none(frame: pl.DataFrame, origin_s: float | None = None) -> pl.DataFrame:

@@ -73,9 +73,9 @@ def _is_count(about: Any) -> bool:
     )
 
 
-def csv_pieces(path: Path) -> Iterator[pl.DataFrame]:
-    """A CSV file some megabytes at a time."""
-    header = b""
+def csv_pieces(path: Path, names: str | None = None) -> Iterator[pl.DataFrame]:
+    """A CSV file some megabytes at a time. names: the first line of one that has none."""
+    header = b"" if names is None else f"{names}\n".encode()
     with reading(path) as stream:
         for text, line in line_chunks(stream, path, quote=b'"'):
             if not header:

@@ -65,13 +65,14 @@ def convert(
     """Write the table that `write_parquet` would write of `read_workload(path, **options)`, with some `jobs` jobs in
     memory at a time.
 
-    path: SWF, sacct text or JSON, PBS accounting, CSV (also gzipped) or Parquet. options: `OPTIONS`. first: only so
-    many jobs, all of which are read and counted. hash_names: see `Workload.hash_names`. Temporary files take a few
+    path: SWF, sacct text or JSON, PBS, Google's events, CSV (also gzipped) or Parquet. options: `OPTIONS`. first: only
+    so many jobs, all of which are read and counted. hash_names: see `Workload.hash_names`. Temporary files take a few
     times the room of the table. EscalaError for other formats, and for work in flops.
     """
     where = Path(path)
     with guarded(where, "a log of jobs"), TemporaryDirectory(prefix="escala-convert-") as folder:
-        log = _Log(Records(where, jobs, True, options), Path(folder), jobs, secrets.token_hex() if hash_names else None)
+        records, key = Records(where, jobs, True, options, Path(folder)), secrets.token_hex() if hash_names else None
+        log = _Log(records, Path(folder), jobs, key)
         return log.write(out, first)
 
 
