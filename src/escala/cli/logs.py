@@ -133,18 +133,17 @@ def convert(
     """Write a log, or its first jobs, in another format.
 
     Batsim JSON counts work in flops: --speed turns it into times when it is read, and times into work when it is
-    written. A table is written piece by piece, but of Batsim JSON, which is read whole.
+    written. A table is written piece by piece.
     """
     from escala.workload import to_parquet
     from escala.workload.read import detect
-    from escala.workload.records import comes_in_pieces
 
     write = _writer(out, read.get("speed"))
     timed = _suffix(out) != ".json"
     with output_file(out, force=force) as work, progress() as begin:
         begin(f"reading {workload}")
         kind = read.get("format") or detect(workload, read.get("columns"))
-        if _suffix(out) == ".parquet" and comes_in_pieces(kind) and set(read) <= set(to_parquet.OPTIONS):
+        if _suffix(out) == ".parquet" and set(read) <= set(to_parquet.OPTIONS):
             found = to_parquet.convert(workload, work, first=first, hash_names=hash_names, **read)
             tell_read(workload, found, read)
             return _tell(as_json, found.jobs, found, out)

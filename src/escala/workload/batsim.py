@@ -17,7 +17,7 @@ model. A profile that only communicates, moves data or replays a trace is refuse
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ import polars as pl
 from escala.errors import EscalaError, quoted
 from escala.reading import parse_json, read_text
 from escala.workload.filters import Keep, every
+from escala.workload.found import Found
 from escala.workload.ignored import column_of
 
 KINDS: dict[str, str] = {
@@ -42,6 +43,13 @@ PROFILE_NAMES = {
     "v5": ("DelayProfile", "ParallelTaskHomogeneousProfile", "ParallelTaskProfile", "SequentialCompositionProfile"),
 }
 SPREAD = "DefinedAmountsSpreadUniformly"  # the amounts of a homogeneous task are totals (since Batsim 5)
+RECORD = {
+    "job_id": pl.String(),
+    **dict.fromkeys(("submit_s", "runtime_s", "walltime_s", "cores"), pl.Float64()),
+    "user": pl.String(),
+    **dict.fromkeys(("load", "flops"), pl.Float64()),
+    "communicates": pl.Boolean(),
+}
 COMMUNICATION = "note: communication ignored"
 DEEPEST = 100  # sequences within sequences
 MOST_PARTS = 10_000_000  # of all sequences and lists of amounts
@@ -79,42 +87,60 @@ def read_batsim(path: Path, speed: float | None = None, keep: Keep = every) -> B
     if speed is not None:
         check_speed(speed)
     document = parse_json(read_text(path), path)
-    jobs, profiles = _parts(document, path)
-    efforts = _Efforts(profiles, path)
-    rows = [_row(job, k, efforts, speed, path) for k, job in enumerate(jobs)]
-    names = ("job_id", "submit_s", "runtime_s", "walltime_s", "cores", "user", "load", "flops", "communicates")
-    types = (pl.String, pl.Float64, pl.Float64, pl.Float64, pl.Float64, pl.String, pl.Float64, pl.Float64, pl.Boolean)
-    frame = pl.DataFrame(rows, schema=dict(zip(names, types)), orient="row")
-    if frame.is_empty():
-        raise EscalaError(f"{path}: no jobs: a Batsim workload needs at least one")
-    origin_s = _number(document.get("origin_s", 0.0), str(path), "origin_s")
-    frame = keep(frame.with_columns(_further(jobs)), origin_s or None)
-    talking = frame.filter("communicates")["job_id"]
-    counts, firsts = (
-        ({COMMUNICATION: len(talking)}, {COMMUNICATION: f"job {talking[0]!r}"}) if len(talking) else ({}, {})
-    )
-    frame = (
-        frame.drop("communicates")
-        if frame["flops"].null_count() < frame.height
-        else frame.drop("communicates", "flops")
-    )
-    size = document.get("nb_res")
-    if size is not None and (isinstance(size, bool) or not isinstance(size, int)):
-        raise EscalaError(f"{path}: nb_res is {quoted(size)}: give a whole number of hosts, or leave it out")
-    nb_res = size if size is not None and size > 0 else None
-    return BatsimLog(frame, nb_res, origin_s, counts, firsts)
+    jobs, profiles = parts_of(document, path)
+    if not jobs:
+        raise no_jobs(path)
+    return Document(path, document, profiles, columns_of(jobs, {})).log(jobs, 0, speed, keep)
 
 
-def _further(jobs: list[dict[str, Any]]) -> list[pl.Series]:
-    """What jobs say that Batsim does not know: `queue`, and the columns of `ignored`, as text."""
-    columns: dict[str, str] = {}
-    for key in dict.fromkeys(key for job in jobs for key in job):
+def no_jobs(path: Path) -> EscalaError:
+    return EscalaError(f"{path}: no jobs: a Batsim workload needs at least one")
+
+
+class Document:
+    """What a document says beside its jobs. columns: as of `columns_of`, of all jobs."""
+
+    def __init__(
+        self, path: Path, document: Mapping[str, Any], profiles: Mapping[str, Any], columns: Mapping[str, str]
+    ) -> None:
+        self._path, self._columns, self._efforts = path, columns, _Efforts(profiles, path)
+        self._origin_s = _number(document.get("origin_s", 0.0), str(path), "origin_s")
+        size = document.get("nb_res")
+        if size is not None and (isinstance(size, bool) or not isinstance(size, int)):
+            raise EscalaError(f"{path}: nb_res is {quoted(size)}: give a whole number of hosts, or leave it out")
+        self._nb_res = size if size is not None and size > 0 else None
+
+    def log(self, jobs: list[Any], first: int, speed: float | None, keep: Keep) -> BatsimLog:
+        """These jobs as records; the first is number `first` of all, from 0."""
+        rows = [_row(job, k, self._efforts, speed, self._path) for k, job in enumerate(jobs, first)]
+        further = [
+            pl.Series(column, [_plain(job.get(key)) for job in jobs], dtype=pl.String)
+            for column, key in self._columns.items()
+        ]
+        frame = pl.DataFrame(rows, schema=RECORD, orient="row").with_columns(further)
+        frame = keep(frame, self._origin_s or None)
+        talking = frame.filter("communicates")["job_id"]
+        counts = {COMMUNICATION: len(talking)} if len(talking) else {}
+        firsts = {COMMUNICATION: f"job {talking[0]!r}"} if len(talking) else {}
+        works = frame["flops"].null_count() < frame.height
+        frame = frame.drop("communicates") if works else frame.drop("communicates", "flops")
+        return BatsimLog(frame, self._nb_res, self._origin_s, counts, firsts)
+
+
+def found_of(log: BatsimLog) -> Found:
+    """What a reader gives."""
+    return Found(log.frame, log.counts, False, "Batsim workload", lambda first_s: log.origin_s, log.nb_res, log.firsts)
+
+
+def columns_of(jobs: Iterable[Any], before: Mapping[str, str]) -> dict[str, str]:
+    """Column -> the first key of jobs that tells what Batsim does not know: `queue`, and the columns of `ignored`.
+    before: of earlier jobs."""
+    columns = dict(before)
+    for key in dict.fromkeys(key for job in jobs if isinstance(job, dict) for key in job):
         column = "queue" if key == "queue" else column_of(key)
         if column is not None:
             columns.setdefault(column, key)
-    return [
-        pl.Series(column, [_plain(job.get(key)) for job in jobs], dtype=pl.String) for column, key in columns.items()
-    ]
+    return columns
 
 
 def _plain(value: Any) -> str | None:
@@ -124,7 +150,7 @@ def _plain(value: Any) -> str | None:
     return "yes" if value else None
 
 
-def _parts(document: Any, path: Path) -> tuple[list[Any], Mapping[str, Any]]:
+def parts_of(document: Any, path: Path) -> tuple[list[Any], Mapping[str, Any]]:
     """The jobs and the profiles of a parsed document."""
     keys = sorted(document) if isinstance(document, dict) else []
     if "resources" in keys or "dead_resources" in keys:
@@ -209,7 +235,10 @@ class _Efforts:
         """What profile `name` takes on that many cores. `within`: the sequences being unfolded."""
         known = self._known.get((name, cores))
         if known is None:
-            known = self._known[name, cores] = self._unfolded(name, cores, within)
+            before = self._parts
+            known = self._unfolded(name, cores, within)
+            if self._parts > before:  # else it is found again as soon
+                self._known[name, cores] = known
         return known
 
     def type_of(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The entries of one list of a JSON object, of a file that need not fit into memory."""
+"""The entries of lists and objects of a JSON object, of a file that need not fit into memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import codecs
 import functools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -27,32 +27,49 @@ class Entry(NamedTuple):
     line: int
 
 
+class Part(NamedTuple):
+    """A value of the object of a file (`name` None), or one within it: of an object by its name, of a list by ""."""
+
+    key: str
+    name: str | None
+    entry: Entry
+
+
 def entries(path: Path, name: str, hint: str) -> Iterator[Entry]:
-    """Those of the list `name`, as they come. EscalaError as of `parse_json`, and, with the hint, where there is no
-    such list; for what stands behind an entry only after that."""
-    keys, there = set[str](), False
+    """Those of the list `name`, as they come. EscalaError as of `parts`, and, with the hint, where there is no such
+    list."""
+    there = False
+    for part in parts(path, {name: "["}):
+        there |= part.key == name and part.entry.text == "["
+        if part.name == "":
+            yield part.entry
+    if not there:
+        raise EscalaError(f"{path}: is JSON without a list of {name}: {hint}")
+
+
+def parts(path: Path, opened: Mapping[str, str]) -> Iterator[Part]:
+    """What the object of a file holds, as it comes. opened: key -> "[" or "{", whose entries come one by one, if it is
+    that; before them the sign alone. EscalaError as of `parse_json`; for what stands behind an entry only after
+    that."""
+    keys = set[str]()
     with reading(path) as stream:
         text = _Text(stream, path)
         text.take("{")
         while text.goes_on("}", is_first=not keys):
-            if text.next_sign() != '"':
-                raise text.wrong("Expecting property name enclosed in double quotes")
-            key = text.value().value
-            named_once([(known, None) for known in (key, *({key} & keys))], path)
-            keys.add(key)
-            text.take(":")
-            if key != name or text.next_sign() != "[":
-                text.value()
+            key = text.name(keys)
+            sign = opened.get(key, "")
+            if not sign or text.next_sign() != sign:
+                yield Part(key, None, text.value())
                 continue
-            text.take("[")
-            there, is_first = True, True
-            while text.goes_on("]", is_first):
+            text.take(sign)
+            yield Part(key, None, Entry(None, sign, 0))
+            names, is_first = set[str](), True
+            while text.goes_on("]" if sign == "[" else "}", is_first):
                 is_first = False
-                yield text.value()
+                name = text.name(names) if sign == "{" else ""
+                yield Part(key, name, text.value())
         if text.next_sign():
             raise text.wrong("Extra data")
-    if not there:
-        raise EscalaError(f"{path}: is JSON without a list of {name}: {hint}")
 
 
 class _Text:
@@ -70,6 +87,17 @@ class _Text:
         if self.next_sign() != sign:
             raise self.wrong(f"Expecting {sign!r} delimiter")
         self._at += 1
+
+    def name(self, before: set[str]) -> str:
+        """The name of what comes next in an object; go behind the colon. before: the names until now, to which it is
+        added."""
+        if self.next_sign() != '"':
+            raise self.wrong("Expecting property name enclosed in double quotes")
+        key = str(self.value().value)
+        named_once([(known, None) for known in (key, *({key} & before))], self._path)
+        before.add(key)
+        self.take(":")
+        return key
 
     def goes_on(self, end: str, is_first: bool) -> bool:
         """Go before another entry, or (False) behind the end."""

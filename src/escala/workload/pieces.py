@@ -1,5 +1,4 @@
-"""A log read in pieces: for logs that do not fit into memory. SWF, sacct's text and JSON, PBS accounting, Google's
-events, CSV and Parquet, by the readers that read them whole."""
+"""A log read in pieces: for logs that do not fit into memory, by the readers that read them whole."""
 
 from __future__ import annotations
 

@@ -199,10 +199,9 @@ def _swf(path: Path, options: dict[str, Any]) -> Found:
 
 
 def _batsim(path: Path, options: dict[str, Any]) -> Found:
-    from escala.workload.batsim import read_batsim
+    from escala.workload.batsim import found_of, read_batsim
 
-    log = read_batsim(path, **options)
-    return Found(log.frame, log.counts, False, "Batsim workload", lambda first_s: log.origin_s, log.nb_res, log.firsts)
+    return found_of(read_batsim(path, **options))
 
 
 def _slurm(path: Path, options: dict[str, Any]) -> Found:

@@ -17,7 +17,7 @@ from escala.workload.found import Found
 from escala.workload.read import chosen_kind, noted_size, nothing_left, refuse_touched
 
 FILTERS = ("partition", "user", "account", "since", "until")
-OPTIONS = ("format", "columns", "units", "unit", "select", "cores", "submission", "rules", "strict", *FILTERS)
+OPTIONS = ("format", "columns", "units", "unit", "select", "cores", "submission", "speed", "rules", "strict", *FILTERS)
 """Of `read_workload`, what is known where a log is read in pieces."""
 
 
@@ -27,7 +27,7 @@ class Records:
 
     exact: of SWF, what only all lines show (`swf.swf_pieces`) is looked for ahead. scratch: where temporary files are.
     kind: the format. read_as: how it was read, as `Workload.read_as`. about: the last part. cleaning, firsts: as of a
-    workload; the rules of `clean` are counted by whoever cleans. EscalaError for formats that are read whole.
+    workload; the rules of `clean` are counted by whoever cleans.
     """
 
     def __init__(
@@ -112,21 +112,16 @@ class Records:
 
             for events in google.google_pieces(self.path, keep, self._jobs, self._scratch):
                 yield google.found_of(events)
-        elif self.kind in ("csv", "parquet"):
+        elif self.kind == "batsim":
+            from escala.workload.batsim import found_of
+            from escala.workload.batsim_pieces import batsim_pieces
+
+            yield from map(found_of, batsim_pieces(self.path, how.get("speed"), keep, self._jobs))
+        else:
             from escala.workload import tabular
 
             given = how.get("columns"), how.get("units"), how.get("unit"), how.get("select")
             yield from map(tabular.found_of, tabular.table_pieces(self.path, *given, keep, self._jobs))
-        else:
-            raise EscalaError(
-                f"{self.path}: is read as {self.kind}, which is read whole: write it as a table first, with as much "
-                "memory as that takes (escala workload convert LOG --out NAME.parquet), and read that in pieces"
-            )
-
-
-def comes_in_pieces(kind: str) -> bool:
-    """Is a file of this format read in pieces?"""
-    return kind in ("swf", "slurm", "pbs", "google", "csv", "parquet")
 
 
 def _none(frame: pl.DataFrame, origin_s: float | None = None) -> pl.DataFrame:

@@ -65,8 +65,7 @@ def convert(
     """Write the table that `write_parquet` would write of `read_workload(path, **options)`, with some `jobs` jobs in
     memory at a time.
 
-    path: SWF, sacct text or JSON, PBS, Google's events, CSV (also gzipped) or Parquet. options: `OPTIONS`. first: only
-    so many jobs, all of which are read and counted. hash_names: see `Workload.hash_names`. Temporary files take a few
+    path: any log that `read_workload` reads. options: `OPTIONS`. first: only so many jobs, all of which are read and counted. hash_names: see `Workload.hash_names`. Temporary files take a few
     times the room of the table. EscalaError for other formats, and for work in flops.
     """
     where = Path(path)
@@ -150,7 +149,9 @@ class _Log:
         self._tally.note(cleaned.jobs)
         log = Workload.from_jobs(cleaned.jobs.drop(name for name in DROPPED if name in cleaned.jobs.columns))
         if log.needs_speed():
-            raise EscalaError("its column flops gives work and no run times: give a column runtime_s in its place")
+            batsim = self._records.kind == "batsim"
+            way = "the flop/s of a core, --speed 1e9" if batsim else "a column runtime_s in their place"
+            raise EscalaError(f"gives work in flops and no run times: give {way}")
         jobs = (log if self._key is None else log.hash_names(self._key)).jobs
         self._spans.append((float(jobs["submit_s"][0]), float(jobs["submit_s"][-1])))
         self._columns.update(jobs.columns)

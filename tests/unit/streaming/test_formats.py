@@ -149,11 +149,26 @@ def _sacct_json(jobs: list[Job]) -> str:
     return json.dumps({"meta": {"plugin": {"type": "data_parser/v0.0.40"}, "jobs": []}, "jobs": records, "errors": []})
 
 
+def _batsim(jobs: list[Job], work: bool = False) -> str:
+    """Profiles behind all jobs; an account that late jobs alone name. work: some give work, and not time."""
+    listed, profiles = list[dict[str, Any]](), dict[str, Any]()
+    profiles["both"] = {"type": "composed", "seq": ["d7", "d60"], "repeat": 2}
+    for k, j in enumerate(jobs):
+        ran = j.end - j.start
+        profiles[f"d{ran}"] = {"type": "delay", "delay": ran}
+        profiles[f"c{ran}"] = {"type": "parallel_homogeneous", "cpu": (ran + 1) * 1e9, "com": ran % 2}
+        name = "both" if k % 9 == 3 else f"c{ran}" if work and k % 4 == 1 else f"d{ran}"
+        listed.append({"id": int(j.name), "subtime": j.submit - BEGIN, "res": j.cores, "profile": name, "user": j.user})
+        listed[-1] |= {"walltime": j.limit or -1, "queue": j.partition, **({"account": "a"} if k > 300 else {})}
+    return json.dumps({"nb_res": 32, "jobs": listed, "profiles": profiles, "origin_s": BEGIN})
+
+
 FORMS: dict[str, Callable[[list[Job]], str]] = {
     "log.swf": _swf,
     "log.csv": _csv,
     "sacct.txt": _sacct,
     "sacct.json": _sacct_json,
+    "log.json": _batsim,
     "accounting": _pbs,
 }
 
@@ -264,15 +279,44 @@ def test_columns_of_ones_own_and_errors_with_their_lines(tmp_path: Path) -> None
         stream(path, "32x1", columns=columns)
 
 
-def test_what_is_read_whole_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    path = tmp_path / "log.json"
-    (tmp_path / "small.swf").write_text(_swf(_jobs()[:20]))
-    escala.workload.write_batsim(escala.read_workload(tmp_path / "small.swf"), path, speed=1e9)
-    with pytest.raises(EscalaError, match="is read as batsim, which is read whole: write it as a table first"):
+def test_work_of_batsim_becomes_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By --speed, or by the platform's."""
+    path, log = tmp_path / "log.json", str(tmp_path / "log.json")
+    path.write_text(_batsim(_jobs(), work=True))
+    assert same(path, jobs=40, reading={"speed": 2e9}).height == JOBS
+    machine = "{name: m, speed_flop_per_s: 1e9, nodes: [{count: 32, cores: 1}]}"
+    (tmp_path / "machine.yaml").write_text(machine)
+    assert same(path, escala.read_platform(tmp_path / "machine.yaml"), "never", jobs=40).height == JOBS
+    with pytest.raises(EscalaError, match="gives work in flop, and platform '32x1' has no speed"):
         stream(path, "32x1")
-    assert run(["workload", "convert", str(path), "--speed", "1e9", "--out", str(tmp_path / "log.parquet")]) == 0
-    assert same(tmp_path / "log.parquet").height == 20
-    assert run(["workload", "convert", str(path), "--speed", "1e9", "--out", str(tmp_path / "log.parquet.gz")]) != 0
+    assert run(["workload", "convert", log, "--out", str(tmp_path / "log.parquet")]) == 2
+    told = "log.json: gives work in flops and no run times: give the flop/s of a core, --speed 1e9"
+    assert told in " ".join(capsys.readouterr().err.split())
+    assert run(["workload", "convert", log, "--speed", "1e9", "--out", str(tmp_path / "log.parquet")]) == 0
+    assert same(tmp_path / "log.parquet").height == JOBS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        '{"jobs": {}, "profiles": {}}',
+        '{"jobs": [], "profiles": {}}',
+        '{"jobs": [7], "profiles": {}}',
+        '{"jobs": [{"id": 3}], "profiles": {}}',
+        '{"jobs": [], "profiles": {}, "jobs": []}',
+        '{"jobs": [{"id": 3, "subtime": 0, "res": 1, "profile": "p"}], "profiles": {"p": {"type": "smpi"}}}',
+        '{"jobs": [], "profiles": {"a": {}, "a": {}}}',
+        '{"jobs": [1], "profiles": {}, "nb_res": "x"}',
+    ],
+)
+def test_a_batsim_file_that_cannot_be_is_told_as_if_read_whole(text: str, tmp_path: Path) -> None:
+    (tmp_path / "log.json").write_text(text)
+    with pytest.raises(EscalaError) as whole:
+        escala.read_workload(tmp_path / "log.json", format="batsim")
+    with pytest.raises(EscalaError) as pieces:
+        stream(tmp_path / "log.json", "32x1", format="batsim")
+    assert str(pieces.value) == str(whole.value)
 
 
 def test_strict_refuses_what_would_be_left_out(tmp_path: Path) -> None:
