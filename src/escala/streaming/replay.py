@@ -73,12 +73,13 @@ def stream(
 ) -> Streamed:
     """Replay a log that need not fit into memory; every job starts when `simulate` would start it, on the same nodes.
 
-    path: any log that `read_workload` reads, in the same form. platform, scheduler, shutdown: as for `simulate`, by name: strict, greedy and EASY schedulers in a fixed order or by wfp3, unicep or
-    xfactor; never and timeout:SECONDS[+SPARE]. out: folder for what `simulate` would save there, but for the tables by
-    node; rows stand in the order in which windows end. jobs: how many are read at a time. progress: called with the
-    jobs that have ended. sha256: of the jobs, as the manifest of an earlier run has it; others are refused. options:
-    head, plan_margin_s, oversized, start_off; and of `read_workload` those of `workload.pieces.OPTIONS` (columns,
-    cores, since, ...). A log in another order is sorted by way of the disk. EscalaError for anything else.
+    path: any log that `read_workload` reads, in the same form. platform, scheduler, shutdown: as for `simulate`, by
+    name: strict, greedy and EASY schedulers in a fixed order or by wfp3, unicep or xfactor; never and
+    timeout:SECONDS[+SPARE]. out: folder for what `simulate` would save there, but for the tables by node; rows stand in
+    the order in which windows end. jobs: how many are read at a time. progress: called with the jobs that have ended.
+    sha256: of the jobs, as the manifest of an earlier run has it; others are refused. options: head, plan_margin_s,
+    oversized, start_off; and of `read_workload` those of `workload.pieces.OPTIONS` (columns, cores, since, ...). A log
+    in another order is sorted by way of the disk. EscalaError for anything else.
     """
     machine = platform if isinstance(platform, Platform) else read_platform(platform)
     if not isinstance(jobs, int) or jobs < 1:

@@ -65,8 +65,9 @@ def convert(
     """Write the table that `write_parquet` would write of `read_workload(path, **options)`, with some `jobs` jobs in
     memory at a time.
 
-    path: any log that `read_workload` reads. options: `OPTIONS`. first: only so many jobs, all of which are read and counted. hash_names: see `Workload.hash_names`. Temporary files take a few
-    times the room of the table. EscalaError for other formats, and for work in flops.
+    path: any log that `read_workload` reads. options: `OPTIONS`. first: only so many jobs, all of which are read and
+    counted. hash_names: see `Workload.hash_names`. Temporary files take a few times the room of the table. EscalaError
+    for other formats, and for work in flops.
     """
     where = Path(path)
     with guarded(where, "a log of jobs"), TemporaryDirectory(prefix="escala-convert-") as folder:
