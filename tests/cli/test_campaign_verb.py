@@ -61,6 +61,24 @@ def test_failed_runs_are_named_and_give_status_1(escala_: Escala, log: Path, tmp
     assert "and 3 more, in the column error" in told.out and "Failed runs: 8" in (out / "index.html").read_text()
 
 
+def test_what_was_left_out_of_a_log_is_said(escala_: Escala, tmp_path: Path) -> None:
+    """As in simulate; also where nothing is left to be run. A generator's jobs ask for the time that they run."""
+    rows = [
+        f"{k + 1} {k} -1 {-1 if k == 2 else 9} 1 -1 -1 1 {-1 if k == 5 else 20} -1 1 1 1 1 1 -1 -1 -1" for k in range(9)
+    ]
+    (tmp_path / "dirty.swf").write_text("\n".join(["; MaxProcs: 4", *rows]) + "\n")
+    file, out = tmp_path / "campaign.toml", tmp_path / "out"
+    drawn = '{ generator = "lublin", jobs = 20, cores = 16 }'
+    file.write_text(f'logs = ["{tmp_path}/dirty.swf", {drawn}]\nplatforms = ["16x1"]\nschedulers = ["fcfs"]\n')
+    for _ in range(2):
+        told = escala_("campaign", file, "--out", out, "--on", "local:1")
+        assert told.status == 0 and "dirty: negative runtime: 1 record left out (first: job '3', line 4)" in told.out
+        assert "dirty: no request: 1 record without limit; policies see the actual runtime as walltime" in told.out
+        assert "lublin: no request: 20 records without limit; policies see the actual runtime" in told.out
+        assert "negative runtime: 1 record left out" in (out / "index.html").read_text()
+    assert len(json.loads(escala_("campaign", file, "--out", out, "--json").out)["remarks"]) == 3
+
+
 def test_a_wrong_file_is_one_line(escala_: Escala, log: Path, tmp_path: Path) -> None:
     file = tmp_path / "campaign.toml"
     for text, said in (

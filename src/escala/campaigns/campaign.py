@@ -35,6 +35,7 @@ class Campaign:
     power: whose watts, a line for each. done: simulations made now; kept: made before; failed: simulations that failed
     now, twice.
     others: kept in the folder too, of another definition or another state of the program; they stay in its journal.
+    remarks: what was left out or changed of each log when it was read, and what no replay looks at.
     """
 
     runs: pl.DataFrame
@@ -44,6 +45,7 @@ class Campaign:
     kept: int
     failed: int
     others: int
+    remarks: tuple[str, ...] = ()
 
 
 def campaign(
@@ -67,7 +69,12 @@ def campaign(
     """
     folder = Path(out)
     engine, asked = engine_of(on, folder), read_definition(spec)
-    runs = runs_of(asked, None if begin is None else begin("reading the logs"))
+    remarks: list[str] = []
+    runs = runs_of(
+        asked,
+        None if begin is None else begin("reading the logs"),
+        lambda log, jobs: remarks.extend(f"{log.name}: {line}" for line in log.remarks(jobs)),
+    )
     with engine as each, journal.opened(folder) as kept:
         unique = {run.key: run for run in runs}
         left = [run for key, run in unique.items() if key not in kept.found]
@@ -88,9 +95,8 @@ def campaign(
                 frame.write_parquet(aside)
     power = tuple(dict.fromkeys(machine.power_line for machine in asked.platforms if machine.has_energy))
     others = len(kept.found.keys() - unique.keys())
-    return Campaign(
-        table, tuple(asked.options), power, len(left) - len(errors), len(unique) - len(left), len(errors), others
-    )
+    counts = len(left) - len(errors), len(unique) - len(left), len(errors), others
+    return Campaign(table, tuple(asked.options), power, *counts, tuple(remarks))
 
 
 def _by_log(runs: Sequence[Run]) -> list[Run]:

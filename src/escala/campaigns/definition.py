@@ -6,6 +6,7 @@ import inspect
 import itertools
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -20,7 +21,9 @@ from escala.policies.queues import ESTIMATES
 from escala.policies.run import check_power
 from escala.reading import first_twin, read_toml
 from escala.workload import CleaningRules, Workload, read_workload
+from escala.workload.clean import remarks
 from escala.workload.generate import GENERATORS, by_name
+from escala.workload.ignored import told as ignored_told
 from escala.workload.read import SUFFIXES
 
 KEYS = ("logs", "platforms", "power", "schedulers", "shutdowns", "options", "seeds", "reading")
@@ -31,6 +34,7 @@ NO_VALUE = tuple(field.name for field in fields(Options) if field.default is Non
 """Options that may have no value, which TOML cannot say: there it is the text "none"."""
 READING = tuple(name for name in inspect.signature(read_workload).parameters if name not in ("path", "name"))
 MOST_RUNS = 10_000_000
+UNASKED = "no request"
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,14 @@ class Log:
             return by_name(self.generator, **({"seed": seed} if self.seeded else {}), **self.settings)
         assert self.path is not None
         return read_workload(self.path, **_ruled(self.settings))
+
+    def remarks(self, jobs: Workload) -> list[str]:
+        """A line for each rule of cleaning that touched a job, and one for what the log has and no replay looks at."""
+        counts = dict(jobs.cleaning)
+        if self.generator is not None and (unlimited := _unlimited(jobs)):
+            counts.setdefault(UNASKED, unlimited)
+        lines = remarks(counts, jobs.first_cleaned, _ruled(self.settings).get("rules"))
+        return [*lines, *([ignored_told(jobs.ignored)] if jobs.ignored else [])]
 
 
 @dataclass(frozen=True)
@@ -96,11 +108,28 @@ def read_definition(spec: str | os.PathLike[str] | Mapping[str, Any], name: str 
             schedulers=tuple(_listed(told, "schedulers", str)),
             shutdowns=tuple(_listed(told, "shutdowns", str, ["never"])),
             options=_options(told.get("options", {})),
-            seeds=tuple(_listed(told, "seeds", int, [0])),
+            seeds=_seeds(told),
         )
         return replace(found, drawing=_checked(found))
     except EscalaError as error:
         raise EscalaError(f"{where}: {error}") from None
+
+
+def _unlimited(jobs: Workload) -> int:
+    """Jobs of which no limit is known."""
+    return int((~jobs.jobs["limited"]).sum()) if "limited" in jobs.jobs.columns else 0
+
+
+def _seeds(told: Mapping[str, Any]) -> tuple[int, ...]:
+    """A list of seeds, or the text "FIRST..LAST" for all from one to another."""
+    given = told.get("seeds")
+    if not isinstance(given, str):
+        return tuple(_listed(told, "seeds", int, [0]))
+    ends = re.fullmatch(r"(\d{1,18})\.\.(\d{1,18})", given)
+    first, last = (int(ends[1]), int(ends[2])) if ends else (1, 0)
+    if not 0 <= last - first < MOST_RUNS:
+        raise EscalaError(f'seeds is {quoted(given)}: give a list of whole numbers, or "FIRST..LAST", such as "0..99"')
+    return tuple(range(first, last + 1))
 
 
 def _listed(told: Mapping[str, Any], key: str, kind: Any, default: list[Any] | None = None) -> list[Any]:

@@ -50,9 +50,13 @@ def digest_of(workload: Workload) -> str:
     return hashlib.sha256(stream.getbuffer()).hexdigest()
 
 
-def runs_of(asked: Definition, progress: Callable[[float], None] | None = None) -> list[Run]:
+def runs_of(
+    asked: Definition,
+    progress: Callable[[float], None] | None = None,
+    heard: Callable[[Log, Workload], None] | None = None,
+) -> list[Run]:
     """Every run, in the order of the definition; each log is read once. A seed that changes nothing makes one run, not
-    several.
+    several. heard: called with each log and its jobs, those of the first seed.
 
     Raises EscalaError where a log cannot be read or generated.
     """
@@ -60,7 +64,12 @@ def runs_of(asked: Definition, progress: Callable[[float], None] | None = None) 
     policies, program = list(_policies(asked)), made_by()
     machines = [(machine, _sha(machine.spec())) for machine in asked.platforms]
     for k, log in enumerate(asked.logs):
-        digests = {seed: digest_of(log.load(seed)) for seed in (asked.seeds if log.seeded else asked.seeds[:1])}
+        digests: dict[int, str] = {}
+        for drawn in asked.seeds if log.seeded else asked.seeds[:1]:
+            jobs = log.load(drawn)
+            if heard is not None and not digests:
+                heard(log, jobs)
+            digests[drawn] = digest_of(jobs)
         for machine, spec in machines:
             for scheduler, shutdown, options, predictors, looks, about in policies:
                 told = {name: value for name, value in options.told().items() if name not in (*ESTIMATES, "seed")}

@@ -62,7 +62,7 @@ def campaign(
         begin("writing the page")
         write_page(found, out / PAGE)
     counts = {"done": found.done, "kept": found.kept, "failed": found.failed, "others": found.others}
-    document = {**counts, "power": found.power, "best": best(found), "runs": found.runs}
+    document = {**counts, "power": found.power, "remarks": found.remarks, "best": best(found), "runs": found.runs}
     emit(as_json, document, *shown(found, out))
     if found.failed:
         raise typer.Exit(FAILED)
@@ -86,8 +86,13 @@ def shown(found: Campaign, out: Path) -> list[Any]:
         for row in best(found).iter_rows(named=True)
     ]
     failed = found.runs.filter(pl.col("error").is_not_null())
+    named = [*found.options, *(["seed"] if found.runs["seed"].n_unique() > 1 else [])]
     told = [
-        f"{row['log']}, {row['platform']}, {row['scheduler']} + {row['shutdown']}: {row['error']}"
+        ", ".join(
+            [row["log"], row["platform"], f"{row['scheduler']} + {row['shutdown']}"]
+            + [f"{name} {'none' if row[name] is None else row[name]}" for name in named]
+        )
+        + f": {row['error']}"
         for row in failed.to_dicts()
     ]
     more = [f"... and {len(told) - FAILED_SHOWN:,} more, in the column error"] if len(told) > FAILED_SHOWN else []

@@ -3,9 +3,9 @@
 Energy is linear in what is kept here. With N_k nodes of a profile in state k and, for the computing ones, u = sum over
 jobs of load x cores held / cores of the node,
 
-    E = sum_k P_k integral N_k dt + (P_computing - P_idle) integral u dt     (computing nodes counted at P_idle in the
-    first sum).
+    E = sum_k P_k integral N_k dt + (P_computing - P_idle) integral u dt
 
+with computing nodes counted at P_idle in the first sum.
 Node-times are integers (us), so that the same run cut into other pieces gives the same joules.
 """
 

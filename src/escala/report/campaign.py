@@ -28,6 +28,7 @@ WORDS = ("logs", "platforms", "schedulers", "shutdown policies")
 MOST_ROWS = 300
 FAILED_SHOWN = 50
 UNLIKE_SHOWN = 5
+REMARKS_SHOWN = 10
 CAUTION = (
     "Chosen and judged on the same jobs: the best of many policies gains less on the next log. Clairvoyant "
     "policies are never the best."
@@ -86,7 +87,13 @@ def sentences(found: Campaign) -> list[str]:
     told = [f"{runs.height:,} runs ({shape}).", *(f"{line[:1].upper()}{line[1:]}." for line in found.power)]
     if failed:
         told.append(f"{failed:,} of them failed, and are left out of all means.")
-    return [*told, *_unlike(found), CAUTION]
+    return [*told, *_unlike(found), CAUTION, *_read(found)]
+
+
+def _read(found: Campaign) -> list[str]:
+    """What was done to the logs when they were read, some lines of it."""
+    more = len(found.remarks) - REMARKS_SHOWN
+    return [*found.remarks[:REMARKS_SHOWN], *([f"... and {more:,} more such lines of logs"] if more > 0 else [])]
 
 
 def _unlike(found: Campaign) -> list[str]:

@@ -6,8 +6,7 @@ the cores work:
 | profile | runtime | load |
 |---|---|---|
 | delay | its delay | 0 |
-| parallel, homogeneous, homogeneous total | flops of the busiest core / speed | 1, or mean / largest amount where cores
-differ |
+| parallel, homogeneous, homogeneous total | flops of the busiest core / speed | 1, or mean / largest amount of a core |
 | composed (sequence) | sum of its parts x `repeat` | mean over time |
 
 Communication beside computation is left out and counted ("note: communication ignored"): its time depends on a network

@@ -8,17 +8,13 @@ The rules, in order (a job is counted under the first that drops it):
 | filtered out | dropped | outside the part that was asked for (`filters`) |
 | no submission time | dropped | the field is missing or negative |
 | absurd submission | dropped | after the year 5000: milliseconds taken for seconds, or a sentinel |
-| never started, still running, partial execution, repeated record, ... | dropped by the reader of the format | see
-there |
+| never started, still running, partial execution, repeated record, ... | dropped by the format's reader | see there |
 | no runtime | dropped | the field is empty, or no number |
-| negative runtime | dropped | unknown (SWF writes -1): mostly cancelled before the start; the Parallel Workloads
-Archive's usage |
+| negative runtime | dropped | unknown (SWF writes -1): mostly cancelled before the start |
 | no processors | dropped | neither allocated nor requested processors are known |
 | absurd runtime, absurd processors | dropped | over `longest_s`, over `most_cores` |
-| zero runtime | becomes `zero_runtime_s` (1 s), or dropped | clocks of 1 s resolution; the literature keeps these jobs
-|
-| no request | walltime = runtime and no limit (`limited` False), a given limit in seconds, or dropped | usual for logs
-without requests |
+| zero runtime | becomes `zero_runtime_s` (1 s), or dropped | clocks of 1 s; the literature keeps these jobs |
+| no request | walltime = runtime and no limit (`limited` False), a limit in s, or dropped | logs without requests |
 | absurd request | capped at `longest_s` | "unlimited" written as a huge number |
 | fractional processors | rounded up | |
 | over request | kept, counted only | the simulator kills the job at its walltime, as the real system should have |

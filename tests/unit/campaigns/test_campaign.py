@@ -298,6 +298,8 @@ def test_a_run_that_ends_its_process_is_named_and_the_others_go_on(
         ({"seeds": [1, 1]}, "seeds names 1 twice"),
         ({"seeds": [-1]}, "seeds holds -1"),
         ({"seeds": [True]}, "a list of whole numbers"),
+        ({"seeds": "3..1"}, "FIRST..LAST"),
+        ({"seeds": "0..99999999999"}, "FIRST..LAST"),
         ({"options": {"hed": "lowest-id"}}, "did you mean head"),
         ({"options": {"head": ["x"]}}, "option head='x' is not known"),
         ({"options": {"head": []}}, "head is an empty list"),
@@ -325,6 +327,10 @@ def test_contradictions_are_one_line_before_anything_runs(
     with pytest.raises(escala.EscalaError) as told:
         escala.campaign(asked, tmp_path / "out", "local:1")
     assert said in str(told.value) and "\n" not in str(told.value) and not (tmp_path / "out").exists()
+
+
+def test_seeds_as_a_range(spec: dict[str, Any]) -> None:
+    assert read_definition({**spec, "seeds": "2..5"}).seeds == read_definition({**spec, "seeds": [2, 3, 4, 5]}).seeds
 
 
 def test_engines_and_folders_that_are_none(spec: dict[str, Any], tmp_path: Path) -> None:
