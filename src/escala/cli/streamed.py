@@ -31,7 +31,6 @@ def run(
     from escala.streaming.replay import TAKEN
     from escala.workload.clean import remarks
     from escala.workload.ignored import told
-    from escala.workload.pieces import OPTIONS as READING
 
     if export is not None:
         raise EscalaError("--export needs the tables of all nodes: leave out --stream")
@@ -39,11 +38,6 @@ def run(
     for name, value in options.items():
         if name not in TAKEN and value != getattr(usual, name, value):
             raise EscalaError(f"--stream: the option {name} is not known in a stream; known: {', '.join(TAKEN)}")
-    for name in read:
-        if name not in READING:
-            raise EscalaError(
-                f"--stream: {name} is not known where a log is read in pieces; known: {', '.join(READING)}"
-            )
     platform, (scheduler, shutdown) = read_platform(*machine), pair
     tell_until(read)
     with progress() as begin:

@@ -125,7 +125,7 @@ def test_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert run([*asked, "--partition", "3"]) != 0
     assert "no job of partition '3' (--partition)" in capsys.readouterr().err
     assert run([*asked, "--speed", "1e9"]) != 0
-    assert "--stream: speed is not known where a log is read in pieces" in capsys.readouterr().err
+    assert "is read as swf, which takes no speed= (--speed)" in capsys.readouterr().err
     assert run([*asked, "--depth", "3"]) != 0
     assert "the option depth is not known in a stream" in capsys.readouterr().err
     pytest.importorskip("jinja2", reason="the extra [report] is not installed")
