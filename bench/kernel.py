@@ -194,7 +194,7 @@ CASES = [
     Case("the same, timeout 300 s, CEA-Curie", "", lambda: curie("5832x16:grid5000", "timeout:300")),
     Case("the same, one pool, CEA-Curie", "", lambda: curie("1x93312:none")),
     *(
-        Case(f"Queue in order of priority, `{one}`, {log}", must, lambda one=one, log=log: queued(one, log))  # type: ignore[misc]
+        Case(f"Queue in order of priority, `{one}`, {log}", must, functools.partial(queued, one, log))
         for one, must in QUEUES.items()
         for log in QUEUED
     ),

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "escala"
 MODULES = sorted(SOURCE.rglob("*.py"))
 LONGEST = 400
+COLUMNS = 120
 VAGUE = {"utils", "helpers", "common", "manager", "base"}
 MOST_PARAMETERS = 8
 # eleven plain loops over arrays of a problem's own, which Numba inlines; nothing outside calls them
@@ -98,6 +99,17 @@ def test_modules_are_short() -> None:
     lengths = {_identity(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
     assert len(lengths) > 500
     assert not {name: lines for name, lines in lengths.items() if lines > LONGEST}, "more than 400 lines: split it"
+
+
+def test_lines_are_short() -> None:
+    """Also those that the linter leaves out: with a word for the type checker at their end, or without a space."""
+    wide = {
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in (*MODULES, *(ROOT / "bench").glob("*.py"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > COLUMNS
+    }
+    assert not wide, "more than 120 columns: cut them"
 
 
 def _by_position(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

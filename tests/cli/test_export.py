@@ -13,7 +13,7 @@ from escala import extras
 from escala.envs.exported import load_exported
 from escala.errors import EscalaError
 from escala.sharing import contents
-from escala.sharing.contents import check
+from escala.sharing.files import check
 from tests.cli.program import Escala
 
 KEPT = Path(__file__).parents[2] / "docs" / "studies" / "grid2019" / "agents" / "fresh-190-0"

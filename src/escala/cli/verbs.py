@@ -31,7 +31,7 @@ VERBS = {
     },
     "Learn": {
         "train": ("learn", "train an agent on the days of a log"),
-        "evaluate": ("judge", "judge a trained agent beside classic policies, day by day"),
+        "evaluate": ("evaluate", "judge a trained agent beside classic policies, day by day"),
         "export": ("learn", "write a trained agent so that it decides without torch"),
         "render": ("render", "show an episode: GIF, MP4, or a window"),
     },

@@ -53,7 +53,11 @@ class ExportedTeam(DecidingTeam):
     def networks_asked(self) -> list[Preferences]:
         """By numpy."""
         shape = Shape(*self.manifest["shape"])
-        return [lambda seen, one=one: pairs(one, seen, shape).astype(np.float64) for one in self.weights]  # type: ignore[misc]
+
+        def asked(weights: Weights) -> Preferences:
+            return lambda seen: pairs(weights, seen, shape).astype(np.float64)
+
+        return [asked(one) for one in self.weights]
 
     def arrays(self) -> list[dict[str, Numbers]]:
         """Those that decide."""

@@ -82,8 +82,8 @@ class Columns:
             k = next(k for k, value in enumerate(found) if not isinstance(value, str))
             raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(found[k])}: give a text") from None
         if len(set(found)) != len(found):
-            seen: set[str] = set()
-            twice = next(value for value in found if value in seen or seen.add(value))  # type: ignore[func-returns-value]
+            first: dict[str, int] = {}
+            twice = next(value for k, value in enumerate(found) if first.setdefault(value, k) < k)
             raise EscalaError(f"snapshot: {self.name}.{column} has {quoted(twice)} twice: give each job once")
         return found
 

@@ -136,11 +136,11 @@ def _accept(order: Ints, first: int, at: int, room: Room) -> None:
     """The trial is the order; its snapshots behind the jobs from `first` to `at` are the ones that count."""
     for position in range(first, at):
         room.row[position + 1] ^= 1
-    _give(room.trial, order)
+    _copy(room.trial, order)
 
 
 @lean
-def _give(found: Ints, order: Ints) -> None:
+def _copy(found: Ints, order: Ints) -> None:
     for k in range(order.size):
         order[k] = found[k]
 
@@ -204,5 +204,5 @@ def anneal(
         if end < best_end or (end == best_end and current < best_cost):
             best_cost, best_end = current, end
             _note(order, best_starts, room)
-    _give(best, order)
+    _copy(best, order)
     return best_cost

@@ -43,7 +43,8 @@ class PowerProfile:
     def __post_init__(self) -> None:
         for field in WATTS + SECONDS:
             value = getattr(self, field)
-            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= MOST:  # type: ignore[operator]
+            number = isinstance(value, Real) and not isinstance(value, bool)
+            if not number or not 0 <= value <= MOST:
                 raise EscalaError(f"power profile {quoted(self.name)}: {field} is {quoted(value)}; give a number >= 0")
             object.__setattr__(self, field, float(value))
 

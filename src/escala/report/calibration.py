@@ -115,7 +115,8 @@ def by_day(found: Calibration) -> Figure:
     table = found.groups["day"].filter(pl.col("day") != EARLIER)
     figure = Figure(figsize=(_WIDTH, 2.8))
     axes = figure.subplots()
-    divisor, unit = scale("s", float(pl.concat([table["mean_recorded_s"], table["mean_replayed_s"]]).max() or 1.0))  # type: ignore[arg-type]
+    longest = pl.concat([table["mean_recorded_s"], table["mean_replayed_s"]]).max() or 1.0
+    divisor, unit = scale("s", float(longest))  # type: ignore[arg-type]
     for k, (name, label) in enumerate((("mean_recorded_s", "log"), ("mean_replayed_s", "replay"))):
         axes.plot(range(table.height), table[name] / divisor, "o-", markersize=3.5, color=policy_colour(k), label=label)
     places = range(0, table.height, max(1, table.height // 8))

@@ -327,8 +327,8 @@ def learning_panels(
     panels = figure.subplots(lines, 2, sharex=True, squeeze=False).ravel()
     names = points["line"].unique(maintain_order=True).to_list()
     mixed = "acting" in points.columns and points["acting"].n_unique() > 1
-    first, last = points["step"].min(), points["step"].max()
-    ticks = [m * 10.0**k for k in range(10) for m in (1, 2, 5) if first <= m * 10.0**k <= last]  # type: ignore[operator]
+    steps = points["step"].to_list()
+    ticks = [m * 10.0**k for k in range(10) for m in (1, 2, 5) if min(steps) <= m * 10.0**k <= max(steps)]
     for axes, (metric, label) in zip(panels, metrics.items()):
         for i, name in enumerate(names):
             kept, gaps = _by_step(points.filter(pl.col("line") == name), metric)

@@ -63,7 +63,8 @@ class JudgedDays:
         than a day where days between were not judged."""
         out = {}
         for (name,), rows in self.rows.group_by("policy", maintain_order=True):
-            summary = {metric: float(rows[metric].cast(pl.Float64).mean() or 0.0) for metric in OF_DAYS}  # type: ignore[arg-type]
+            means = rows.select(pl.col(metric).cast(pl.Float64).mean() for metric in OF_DAYS)
+            summary = {metric: float(mean or 0.0) for metric, mean in means.row(0, named=True).items()}
             if {"jobs", "unstarted"} <= set(rows.columns):
                 summary[UNSTARTED] = float(rows["unstarted"].sum()) / max(float(rows["jobs"].sum()), 1.0)
             out[str(name)] = summary | {"window_s": DAY_S * self.calendar / self.judged}

@@ -17,7 +17,7 @@ from escala.described import MANIFEST, Contents, contents
 from escala.errors import EscalaError, one_line, quoted
 from escala.extras import missing
 from escala.sharing.card import FILE, card
-from escala.sharing.contents import check, check_names, files_of
+from escala.sharing.files import check, check_names, files_of
 from escala.writing import output_folder
 from escala.writing.sealing import foreign, sign
 

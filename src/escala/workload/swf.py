@@ -99,7 +99,7 @@ def swf_pieces(path: Path, cores: CoresField, keep: Keep, look: Keep | None) -> 
         names = names or _names([frame])
         empty = empty and frame.is_empty()
         kept = keep(*_records(frame, names, header))
-        yield _log(kept, header, _twofold(lambda kept=kept: [kept]) if twofold is None else twofold)  # type: ignore[misc]
+        yield _log(kept, header, _twofold([kept].__iter__) if twofold is None else twofold)
     if empty:
         raise _no_lines(path)
 

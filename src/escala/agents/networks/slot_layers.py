@@ -151,7 +151,8 @@ class _Mean(torch.autograd.Function):
         ctx.slots = slots
         ctx.save_for_backward(numbers, weight, bias)
         out, room = bias.new_empty(len(numbers), len(bias)), bias.new_empty(len(bias))
-        _add_mean(numbers.numpy(), slots, _transposed(weight), *_arrays(bias, room), out.numpy())  # type: ignore[call-arg]
+        given = numbers.numpy(), slots, _transposed(weight), *_arrays(bias, room)
+        _add_mean(*given, out.numpy())  # type: ignore[call-arg]
         return out
 
     @staticmethod
@@ -159,8 +160,8 @@ class _Mean(torch.autograd.Function):
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         numbers, weight, bias = ctx.saved_tensors
         of_weight, of_bias, room = bias.new_zeros(weight.shape[::-1]), torch.zeros_like(bias), torch.empty_like(bias)
-        given = _arrays(bias, room, grad)
-        _mean_back(numbers.numpy(), ctx.slots, _transposed(weight), *given, of_weight.numpy(), of_bias.numpy())  # type: ignore[call-arg]
+        given = numbers.numpy(), ctx.slots, _transposed(weight), *_arrays(bias, room, grad)
+        _mean_back(*given, of_weight.numpy(), of_bias.numpy())  # type: ignore[call-arg]
         return None, None, of_weight.t(), of_bias
 
 
@@ -177,7 +178,8 @@ class _Preferences(torch.autograd.Function):
     ) -> torch.Tensor:
         ctx.save_for_backward(numbers, weight, bias, context, score)
         out, room = bias.new_empty(len(numbers), slots), bias.new_empty(2, len(bias))
-        _prefer(numbers.numpy(), _transposed(weight), *_arrays(bias, context, score, room), out.numpy())  # type: ignore[call-arg]
+        given = numbers.numpy(), _transposed(weight), *_arrays(bias, context, score, room)
+        _prefer(*given, out.numpy())  # type: ignore[call-arg]
         return out
 
     @staticmethod

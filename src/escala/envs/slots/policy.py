@@ -285,7 +285,8 @@ class SlotPolicy(SlottedPolicy):
         if self.options.observation == "image":
             seen = self._picture.reshape(self.options.horizon, -1)
             seen = seen if self.options.dtype == "uint8" else seen.astype(np.float32) / 255
-        return choice(self.name, self._choose(seen, self._mask, self._random), len(self._mask))  # type: ignore[operator]
+        chosen = self._choose(seen, self._mask, self._random)  # type: ignore[operator]
+        return choice(self.name, chosen, len(self._mask))
 
     def _begin(self, simulation: Any, i: int) -> Records:
         """Empty slots on this simulation's machine."""

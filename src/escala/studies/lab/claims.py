@@ -45,7 +45,8 @@ class Claim:
 
     def __post_init__(self) -> None:
         told = self.paper is not None and self.ours is not None
-        object.__setattr__(self, "reproduces", at_most(self.paper)(self.ours, self.low, self.high) if told else None)  # type: ignore[arg-type]
+        judged = at_most(self.paper)(self.ours, self.low, self.high) if told else None  # type: ignore[arg-type]
+        object.__setattr__(self, "reproduces", judged)
 
 
 FINDINGS = "findings.csv"
@@ -60,10 +61,12 @@ STAY = re.compile(
     r"r1\.(published\.(heuristics|(slowdown|vs_author|printed)\.\d+|makespan_vs_packer\.190)|steps_to_pass_sjf\.100"
     r"|fresh\.((slowdown|vs_strict|vs_holdback)\.\d+|worst_load)|horizon\.worst)"
     r"|r2\.((slowdown|printed|a2c|alone|completion|wait)\.[\d.]+|log\.\w+|horizon\.worst)"
-    r"|r3\.(waste_vs_(t0|t300|oracle|hold_same_stretch|easy|saf)|hold25_vs_t0|transitions_vs_t0|stretch|wait_vs_(easy|first_fit)"
-    r"|pp_slowdown_vs_first_fit)\.(g5k|orion|graphite|econome)(\.drain)?"
-    r"|r3\.done\.(mean|usual)_wait_vs_(easy|first_fit)\.5min\.g5k|r3\.printed\.(waste_vs_t0\.g5k|return_r3_minus_t0\.g5k\.cut)"
-    r"|r4\.(worst_against_best_heuristic|vs_(tetris|best_heuristic)\.\dx\d\.\d+|nothing\.(printed|local_vs_global)\.\d+)"
+    r"|r3\.(waste_vs_(t0|t300|oracle|hold_same_stretch|easy|saf)|hold25_vs_t0|transitions_vs_t0|stretch"
+    r"|wait_vs_(easy|first_fit)|pp_slowdown_vs_first_fit)\.(g5k|orion|graphite|econome)(\.drain)?"
+    r"|r3\.done\.(mean|usual)_wait_vs_(easy|first_fit)\.5min\.g5k"
+    r"|r3\.printed\.(waste_vs_t0\.g5k|return_r3_minus_t0\.g5k\.cut)"
+    r"|r4\.(worst_against_best_heuristic|vs_(tetris|best_heuristic)\.\dx\d\.\d+"
+    r"|nothing\.(printed|local_vs_global)\.\d+)"
 )
 """Ids of the paper's claims, with a figure of its own for that setting or without."""
 

@@ -41,7 +41,8 @@ def held_out(source: Given, days: float | None) -> tuple[list[Workload], Platfor
         raise EscalaError(f"input {source['name']!r} has no calendar: its days are not one log")
     begin = -(log.origin_s % DAY_S) + int(one.test[0].name.rpartition("#")[2]) * DAY_S
     part = log.filter(pl.col("submit_s") >= begin)
-    length = days if days is not None else float(np.ceil((part.jobs["submit_s"].max() - begin) / DAY_S) + 1.0)  # type: ignore[operator]
+    last_s = float(part.jobs["submit_s"].to_numpy().max())
+    length = days if days is not None else float(np.ceil((last_s - begin) / DAY_S) + 1.0)
     return [one for one in part.split_days(day_s=length * DAY_S, origin_s=begin) if len(one) > 1], one.platform, length
 
 

@@ -360,7 +360,7 @@ they are at worst {value:others} above the best rule, and greedy SJF in five slo
 def _more(kept: Kept) -> dict[str, str]:
     table = kept.table("controls")
     found = {name: span(kept.claim(f"r2.control.{name}"), CHANGE) for name in ABOUT}
-    found["trained"] = NONE if table is None else (f"{_count(int(table['decisions'].max()))} decisions")  # type: ignore[arg-type]
+    found["trained"] = NONE if table is None else f"{_count(max(table['decisions'].to_list()))} decisions"
     found["logs"] = _on_logs(kept)
     return told(kept, "r2.horizon.worst", "agent-") | looked(kept) | {"budget": kept.decisions("printed")} | found
 

@@ -6,9 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from escala.described import EXPORTED, MANIFEST, POLICY
-from escala.described import Contents as Contents
-from escala.described import contents as contents
+from escala.described import EXPORTED, MANIFEST, POLICY, Contents, contents
 from escala.envs.exported import load_exported
 from escala.errors import EscalaError, quoted
 from escala.extras import lacking
