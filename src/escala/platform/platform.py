@@ -19,9 +19,9 @@ from escala.reading import first_twin
 
 Ints = NDArray[np.int64]
 MOST_NODES = 1_000_000
-MOST_CORES = 100_000_000
-"""More than any machine that was ever built (some 160 thousand nodes, some 40 million cores); beyond, a typing
-error."""
+MOST_CORES = 1_000_000_000
+"""More than any machine that was ever built (some 160 thousand nodes, some 40 million cores), and than a cluster of a
+million cores in thousandths; beyond, a typing error. Sums of cores stay below 2^31."""
 
 
 def check_size(name: str, nodes: int, cores: int) -> None:

@@ -65,7 +65,7 @@ class GoogleLog(NamedTuple):
 
 def found_of(log: GoogleLog) -> Found:
     """What a reader gives."""
-    return Found(log.frame, log.counts, True, "Google's events", firsts=log.firsts)
+    return Found(log.frame, log.counts, True, "Google's events, cores in thousandths", firsts=log.firsts)
 
 
 def is_google(line: str) -> bool:

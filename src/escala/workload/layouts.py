@@ -112,7 +112,7 @@ LAYOUTS = (
 )
 
 
-ALIBABA = "Alibaba GPU cluster 2023"
+ALIBABA = "Alibaba GPU cluster 2023, cores in thousandths"
 ALIBABA_NEEDS = {
     "name",
     "cpu_milli",
@@ -130,8 +130,9 @@ ALIBABA_IGNORED = {"gpu_spec": "features", "qos": "qos"}
 def alibaba_jobs(table: pl.DataFrame, keep: Keep = every) -> tuple[pl.DataFrame, dict[str, int], dict[str, str]]:
     """Pods of the Alibaba GPU trace (Weng et al., ATC 2023): single-node jobs with memory (MiB) and GPUs.
 
-    Thousandths of a CPU are rounded up to cores; a pod that shares a GPU gets a whole one (counted): the table has
-    whole resources only. Also the counts of these notes, and the first pod of each. `keep` takes part of the pods.
+    `cores` are thousandths of a CPU, as in the trace and as of Google's tasks, at least one. A pod that shares a GPU
+    gets a whole one (counted). Also the counts of these notes, and the first pod of each. `keep` takes part of the
+    pods.
     """
     number = {name: pl.col(name).cast(pl.Float64, strict=False) for name in ALIBABA_NEEDS - {"name", "pod_phase"}}
     frame = table.select(
@@ -139,7 +140,7 @@ def alibaba_jobs(table: pl.DataFrame, keep: Keep = every) -> tuple[pl.DataFrame,
         number["creation_time"].alias("submit_s"),
         (number["deletion_time"] - number["scheduled_time"]).alias("runtime_s"),
         pl.lit(None, dtype=pl.Float64).alias("walltime_s"),
-        pl.max_horizontal((number["cpu_milli"] / 1000).ceil(), 1.0).alias("cores"),
+        pl.when(number["cpu_milli"] >= 0).then(number["cpu_milli"].clip(1.0)).alias("cores"),
         (number["scheduled_time"] - number["creation_time"]).alias("wait_s"),
         pl.lit(True).alias("single_node"),
         number["memory_mib"].alias("demand_memory"),

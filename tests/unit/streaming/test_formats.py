@@ -418,7 +418,7 @@ def test_real_logs(
     monkeypatch.setattr("escala.workload.lines.CHUNK_BYTES", 100_000)
     if platform is None:
         machine = tmp_path / "machine.yaml"
-        machine.write_text("name: gpus\nnodes:\n  - {count: 900, cores: 128, resources: {memory: 1000000, gpu: 8}}\n")
+        machine.write_text("name: g\nnodes:\n  - {count: 900, cores: 128000, resources: {memory: 1000000, gpu: 8}}\n")
         platform = str(machine)
     same(
         path,
