@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from escala.cli.tables import metrics_table
-from escala.cli.terminal import emit, progress, remark
+from escala.cli.terminal import Begin, emit, progress, remark
 from escala.cli.unused import tell_until
 from escala.errors import EscalaError
 
@@ -16,6 +17,9 @@ Stream = Annotated[
     bool,
     typer.Option("--stream", help="read and replay a window of jobs at a time, for logs that do not fit into memory"),
 ]
+
+PARTS = ("partition", "user", "account", "since", "until", "select")
+"""Options that take part of a log."""
 
 
 def run(
@@ -43,11 +47,7 @@ def run(
     with progress() as begin:
         begin(f"reading {workload}")
         taken = {name: options[name] for name in TAKEN if name in options}
-        how: dict[str, Any] = {
-            "out": out,
-            "force": force,
-            "progress": lambda n: begin(f"{n:,} jobs have ended") and None,
-        }
+        how: dict[str, Any] = {"out": out, "force": force, "progress": _ended(begin, workload, read)}
         found = stream(workload, platform, scheduler, shutdown, **how, **taken, **read)
     about = found.manifest["workload"]
     for line in remarks(about["cleaning"], found.first_cleaned, read.get("rules")):
@@ -66,6 +66,17 @@ def run(
     waits = [line.replace("\u202f", " ") for line in lines if line]
     document |= {"streamed": found.manifest["streamed"], "recorded_waits": found.recorded}
     emit(as_json, document, title, rows, window, platform.power_line, *waits)
+
+
+def _ended(begin: Begin, log: Path, read: Mapping[str, Any]) -> Callable[[int], None]:
+    """Called with the jobs that have ended: the share done of a whole table in Parquet, whose file knows its rows."""
+    from escala.workload.table_files import rows_in
+
+    rows = None if any(read.get(name) is not None for name in PARTS) else rows_in(log)
+    share = begin(f"replaying {rows:,} jobs of {log}") if rows else None
+    if not rows or share is None:
+        return lambda n: begin(f"{n:,} jobs have ended") and None
+    return lambda n: share(min(n / rows, 1.0))
 
 
 def _several(count: int, what: str) -> str:

@@ -1,5 +1,4 @@
-"""What the user sees: results on stdout (tables, or JSON and nothing else), progress on stderr where that is a
-terminal."""
+"""What the user sees: results on stdout (tables, or JSON and nothing else), progress on stderr."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from escala.compiling import LINE, tell_when_compiling
+from escala.compiling import tell_when_compiling
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -83,45 +82,27 @@ def remark(message: str) -> None:
 
 @contextlib.contextmanager
 def progress() -> Iterator[Begin]:
-    """A progress line on stderr with the time spent and, where the share done is known, the time left.
+    """How far the work is, on stderr, with the time left where the share done is known.
 
-    Silent where stderr is no terminal, but for the line that says that code is compiled.
+    A line drawn again and again where stderr is a terminal; else plain lines now and then, see `escala.cli.watched`:
+    none of short work, but for the line that says that code is compiled.
     """
-    if not sys.stderr.isatty():
-        yield lambda what: tell_when_compiling()
+    from escala.cli.watched import Bar, Lines, begin_of, looking
+
+    if sys.stderr is not None and sys.stderr.isatty():
+        bar = Bar(stderr())
+        with bar.drawn:
+            yield begin_of(bar)
+            tell_when_compiling()
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    text = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*text, console=stderr(), transient=True) as bar:
-
-        def begin(what: str) -> Share:
-            for earlier in bar.task_ids:
-                bar.remove_task(earlier)
-            task = bar.add_task(what, total=None)
-            compiling = False
-
-            def wait() -> None:
-                nonlocal compiling
-                compiling = True
-                if task in bar.task_ids:
-                    bar.update(task, description=f"{what}: {LINE}", total=None)
-
-            def share(done: float) -> None:
-                nonlocal compiling
-                if compiling:  # the time left is counted from here on
-                    compiling = False
-                    bar.reset(task, description=what)
-                bar.update(task, total=1.0, completed=done)
-
-            tell_when_compiling(wait)
-            return share
-
-        yield begin
+    lines = Lines(_line)
+    with looking(lines):
+        yield begin_of(lines)
         tell_when_compiling()
+
+
+def _line(text: str) -> None:
+    """Write one line on stderr, where anybody listens."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or none at all
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()

@@ -100,6 +100,17 @@ def parquet_pieces(path: Path, rows: int) -> Iterator[pl.DataFrame]:
         raise _unreadable(path, error) from None
 
 
+def rows_in(path: Path) -> int | None:
+    """Rows of a Parquet file, which it says itself; None for another file, and for one that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            if file.read(4) != b"PAR1":
+                return None
+        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        return None
+
+
 def _csv(data: bytes, path: Path, line: int) -> pl.DataFrame:
     """The table of a text, all columns as text. line: the number of its first line."""
     try:
