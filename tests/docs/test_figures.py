@@ -79,6 +79,36 @@ def test_times_beside_the_compiled_engine_are_those_of_the_page() -> None:
     assert float(times[2]) <= 0.18 or f"{times[2]} s for 300 000 jobs" in " ".join(SHORTS.split())
 
 
+def section(name: str) -> list[list[str]]:
+    """The rows of the table of a section of the page."""
+    return rows(PERFORMANCE.partition(f"## {name}\n")[2].partition("\n## ")[0])[2:]
+
+
+def test_figures_of_streams_are_those_of_their_page() -> None:
+    found = {what: (must, measured) for what, must, measured in section("Logs that do not fit into memory")}
+    assert [what for what, (must, measured) in found.items() if "times" not in must and misses(must, measured)] == []
+    memory, whole, time_s, whole_s, most, longest, slope, texts = (measured for _, measured in found.values())
+    time_s, _, ratio = time_s.partition(", ")
+    page = words("docs/how-to/large.md")
+    assert f"10 million jobs took {memory} and {time_s} of processor time; in memory they take {whole} and" in page
+    assert f"and {whole_s}. 100 million jobs, a file of 0.8 GB in Parquet, took {most} and {longest}" in page
+    assert f"a job more costs {slope}" in page and f"{texts} a job" in page
+    assert quantity(ratio) == round(quantity(time_s) / quantity(whole_s), 1) <= 1.5
+    assert quantity(slope) == pytest.approx((quantity(most) * 1e9 - quantity(memory) * 1e6) / 90e6, abs=0.5)
+
+
+def test_figures_of_rllib_are_those_of_its_page() -> None:
+    found = {what: measured for what, _, measured in section("RLlib beside Escala's own trainer")}
+    page = (ROOT / "docs" / "how-to" / "ray.md").read_text(encoding="utf-8")
+    for name in ("rllib-ppo", "maskable-ppo"):
+        (row,) = (cells for cells in rows(page) if cells[0] == f"`{name}`")
+        assert row[1:] == ["6 M", found[f"`{name}`, 6 M decisions: processor time"], *row[3:4],
+                           found[f"`{name}` against hold-back"]]  # fmt: skip
+    ours = words("docs/performance.md")
+    for said in ("8 192 lists", "500 lists that nobody trained on", "has 2.39", "5 to 8 s"):
+        assert said in ours and said in " ".join(page.split())
+
+
 def test_the_rate_of_the_changelog_is_that_of_the_page() -> None:
     rate = quantity(next(cells[2] for cells in rows(MEASURED) if cells[0].startswith("EASY, 1 M synthetic jobs")))
     assert f"EASY at {rate / 1e6:.1f} million jobs a second" in words("CHANGELOG.md")
