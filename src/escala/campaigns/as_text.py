@@ -39,7 +39,7 @@ def written(runs: Sequence[Run]) -> str:
             place("logs", [run.log.name, run.log.path, run.log.generator, run.log.settings]),
             place("platforms", specs[id(run.platform)]),
             place("options", run.options.told()),
-            *(run.scheduler, run.shutdown, run.seed, run.digest, run.key, run.predictors, run.policies),
+            *(run.scheduler, run.shutdown, run.seed, run.digest, run.key, run.predictors, run.policies, run.unheeded),
         ]
         for run in runs
     ]

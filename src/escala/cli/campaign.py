@@ -72,7 +72,8 @@ def shown(found: Campaign, out: Path) -> list[Any]:
     """What was found, for the terminal."""
     import polars as pl
 
-    from escala.report.campaign import best, sentences
+    from escala.campaigns.campaign import TEXTS
+    from escala.report.campaign import best, choice, sentences
     from escala.report.quantities import amount, quantity
 
     winners = [
@@ -85,16 +86,10 @@ def shown(found: Campaign, out: Path) -> list[Any]:
         }
         for row in best(found).iter_rows(named=True)
     ]
-    failed = found.runs.filter(pl.col("error").is_not_null())
-    named = [*found.options, *(["seed"] if found.runs["seed"].n_unique() > 1 else [])]
-    told = [
-        ", ".join(
-            [row["log"], row["platform"], f"{row['scheduler']} + {row['shutdown']}"]
-            + [f"{name} {'none' if row[name] is None else row[name]}" for name in named]
-        )
-        + f": {row['error']}"
-        for row in failed.to_dicts()
-    ]
+    seeds = [pl.format(", seed {}", "seed").fill_null("")] if found.runs["seed"].n_unique() > 1 else []
+    words = pl.concat_str([pl.format("{}, {}, {} + {}", *TEXTS), *choice(found), *seeds])
+    failed = found.runs.with_columns(words=words).filter(pl.col("error").is_not_null())
+    told = [f"{words}: {error}" for words, error in failed.select("words", "error").iter_rows()]
     more = [f"... and {len(told) - FAILED_SHOWN:,} more, in the column error"] if len(told) > FAILED_SHOWN else []
     return [
         rows_table(winners, ["log", "platform", "metric", "best", "value"]),

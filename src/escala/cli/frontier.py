@@ -16,10 +16,10 @@ from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log, read_of
 from escala.cli.recorded import shown_waits
+from escala.cli.remarks import tell_unused
 from escala.cli.replay import On, Pairs, policies, power_of
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, plain, progress
-from escala.cli.unused import tell_unused
 from escala.report import marks
 from escala.report.quantities import percent
 from escala.writing import PAGE, Pieces

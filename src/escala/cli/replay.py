@@ -17,10 +17,10 @@ from escala.cli.interrupt import INTERRUPTED, Stopped, interruptible, keeping
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log, read_of, with_shapes
 from escala.cli.recorded import lost_runs, shown_waits
+from escala.cli.remarks import tell_until, tell_unused
 from escala.cli.shields import counts_of, overruled
 from escala.cli.tables import metrics_table, rows_table
 from escala.cli.terminal import emit, progress, remark
-from escala.cli.unused import tell_until, tell_unused
 from escala.errors import EscalaError
 from escala.writing import output_folder
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from escala.cli.remarks import tell_until
 from escala.cli.tables import metrics_table
 from escala.cli.terminal import Begin, emit, progress, remark
-from escala.cli.unused import tell_until
 from escala.errors import EscalaError
 
 Stream = Annotated[

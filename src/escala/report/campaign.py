@@ -38,13 +38,10 @@ CAUTION = (
 def policies(found: Campaign) -> pl.DataFrame:
     """Each log, platform and choice of policies and options: `policy` in words, the number of runs, and means of the
     figures over seeds."""
-    ended = found.runs.filter(pl.col("error").is_null())
-    varied = [name for name in found.options if found.runs[name].n_unique() > 1]
     words: list[pl.Expr] = [pl.col("scheduler")]
     if found.runs["shutdown"].n_unique() > 1:
         words.append(pl.lit(" + ") + pl.col("shutdown"))
-    words += [pl.lit(f", {name} ") + pl.col(name).cast(pl.String).fill_null("none") for name in varied]
-    named = ended.with_columns(policy=pl.concat_str(words))
+    named = found.runs.with_columns(policy=pl.concat_str([*words, *choice(found)])).filter(pl.col("error").is_null())
     figures = [name for name in (*METRICS, *POWERED) if name in named.columns]
     keys = ["log", "platform", "policy", *(name for name in (*TEXTS[2:], *found.options)), "knows"]
     means = [pl.col(name).mean() for name in figures]
@@ -53,6 +50,16 @@ def policies(found: Campaign) -> pl.DataFrame:
         .agg(pl.len().alias("n_runs"), *means)
         .select(*keys, "n_runs", *figures)
     )
+
+
+def choice(found: Campaign) -> list[pl.Expr]:
+    """In words, a text an option: its value, where the runs of the same scheduler and shutdown policy differ in it."""
+    return [
+        pl.when(pl.col(name).n_unique().over("scheduler", "shutdown") > 1)
+        .then(pl.lit(f", {name} ") + pl.col(name).cast(pl.String).fill_null("none"))
+        .otherwise(pl.lit(""))
+        for name in found.options
+    ]
 
 
 def best(found: Campaign) -> pl.DataFrame:

@@ -22,6 +22,7 @@ from escala.campaigns.definition import read_definition
 from escala.campaigns.runs import runs_of
 from escala.cli.campaign import shown
 from escala.engines import pool
+from escala.report.campaign import policies
 from tests.cli.program import LOG
 
 GENERATED = {"generator": "lublin", "jobs": 60, "cores": 16, "load": 0.9}
@@ -371,10 +372,33 @@ def test_one_campaign_at_a_time_in_a_folder(spec: dict[str, Any], tmp_path: Path
         escala.campaign(spec, tmp_path / "out", "local:1")
 
 
+def test_an_option_that_changes_nothing_makes_one_run(
+    spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = _counted(monkeypatch)
+    asked = {**spec, "schedulers": ["fcfs", "easy", "conservative"], "shutdowns": ["never"], "logs": spec["logs"][:1]}
+    asked["options"] = {"head": ["latest-released", "lowest-id"], "depth": ["none", 1]}
+    found = escala.campaign(asked, tmp_path / "out", "local:1")
+    assert found.runs.select("scheduler", "head", "depth").rows() == [
+        ("fcfs", None, None),
+        ("easy", "latest-released", None),
+        ("easy", "lowest-id", None),
+        ("conservative", None, None),
+        ("conservative", None, 1),
+    ]
+    assert len(made) == found.runs["key"].n_unique() == 5
+    plain = escala.campaign({**asked, "options": {}}, tmp_path / "out", "local:1")
+    assert plain.done == 0, "the run with an empty option is the one without it"
+    named = ["fcfs", "easy, head latest-released", "easy, head lowest-id"]
+    assert policies(found)["policy"].to_list() == [*named, "conservative, depth none", "conservative, depth 1"]
+    one = escala.campaign({**asked, "options": {"head": "latest-released"}}, tmp_path / "one", "local:1")
+    assert policies(one)["policy"].to_list() == ["fcfs", "easy", "conservative"], "nothing to tell apart"
+
+
 def test_options_become_columns(spec: dict[str, Any], tmp_path: Path) -> None:
     asked = {**spec, "logs": [GENERATED], "schedulers": ["conservative"], "shutdowns": ["never"], "seeds": [0]}
-    asked["options"] = {"depth": ["none", 1], "head": "lowest-id", "corrections_s": [60, 300]}
+    asked["options"] = {"depth": ["none", 1], "estimate": "last2", "corrections_s": [60, 300]}
     found = escala.campaign(asked, tmp_path / "out", "local:1")
-    assert found.options == ("depth", "head", "corrections_s") and found.runs["depth"].to_list() == [None, 1]
+    assert found.options == ("depth", "estimate", "corrections_s") and found.runs["depth"].to_list() == [None, 1]
     assert [json.loads(text) for text in found.runs["corrections_s"]] == [[60.0, 300.0]] * 2
     assert SECONDS in {path.name for path in (tmp_path / "out").iterdir()}

@@ -1,4 +1,4 @@
-"""Options that the chosen policies do not look at: a remark instead of silence."""
+"""What is said before a replay: options, dates, predictions and shapes that change nothing, or mean something else."""
 
 from __future__ import annotations
 
@@ -20,26 +20,15 @@ WHO = {
 def unused(schedulers: Iterable[str], shutdowns: Iterable[str], options: dict[str, Any]) -> list[str]:
     """The given options that none of these schedulers looks at."""
     from escala.errors import EscalaError
-    from escala.kernel import codes
-    from escala.policies.compose import ROLLOUT, scheduler
+    from escala.options import Options
+    from escala.policies.heeded import heeded
 
-    chosen, switching = list(schedulers), list(shutdowns)
-    # plans nothing itself; its bases take the usual options
-    ahead = {name for name in chosen if name.partition(":")[0] == ROLLOUT}
+    usual, switching = Options(), list(shutdowns)
     try:
-        ways = {scheduler(name).queueing for name in chosen if name not in ahead}
+        looks = frozenset().union(*(heeded(name, shutdown) for name in schedulers for shutdown in switching))
     except EscalaError:
         return []  # an unknown name is refused later
-    default = {"depth": None, "rebuild": False, "head": "lowest-id", "plan_margin_s": None}
-    looks = {
-        "depth": codes.CONSERVATIVE in ways,
-        "rebuild": codes.CONSERVATIVE in ways,
-        "head": bool(ways & {codes.EASY, codes.EASY_PRIORITY}),
-        "plan_margin_s": bool(ways & {codes.EASY, codes.EASY_PRIORITY, codes.EASY_FAST, codes.CONSERVATIVE})
-        or set(switching) != {"never"}
-        or bool(ahead),
-    }
-    return [name for name in default if options[name] != default[name] and not looks[name]]
+    return [name for name in FLAG if options[name] != getattr(usual, name) and name not in looks]
 
 
 def tell_until(read: dict[str, Any]) -> None:
