@@ -46,6 +46,11 @@ def nearest(word: str, known: Iterable[str], end: str = "") -> str:
     return f"did you mean {near[0]}{end}? " if near else ""
 
 
+def number_of(count: int, what: str) -> str:
+    """A count with its noun: 1 job, 2,000 jobs. what: a noun whose plural ends in s."""
+    return f"{count:,} {what}{'s' if count != 1 else ''}"
+
+
 _quotes = reprlib.Repr()
 _quotes.maxstring = _quotes.maxother = 60
 _quotes.maxlong = 40

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.cli.program import Escala
+from tests.cli.program import LOG, Escala
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "scale.md"
 ASKED = """
@@ -59,6 +59,19 @@ def test_failed_runs_are_named_and_give_status_1(escala_: Escala, log: Path, tmp
     told = escala_("campaign", file, "--out", out, "--on", "local:1")
     assert told.status == 1 and "6 of them failed" in told.out and told.out.count("failed: small, 2x1:grid5000, ") == 5
     assert "and 1 more, in the column error" in told.out and "Failed runs: 6" in (out / "index.html").read_text()
+
+
+def test_one_is_not_several(escala_: Escala, tmp_path: Path) -> None:
+    (tmp_path / "one.swf").write_text(LOG.splitlines(keepends=True)[2])
+    file, out = tmp_path / "campaign.toml", tmp_path / "out"
+    file.write_text(f'logs = ["{tmp_path}/one.swf"]\nplatforms = ["4x1"]\nschedulers = ["fcfs"]\n')
+    told = escala_("campaign", file, "--out", out, "--on", "local:1")
+    assert "1 run (logs: 1" in told.out and "1 simulation made now, 0 before" in told.out
+    assert "Campaign of 1 run<" in (out / "index.html").read_text()
+    told = escala_("compare", tmp_path / "one.swf", "--platform", "4x1", "--schedulers", "fcfs")
+    assert "one on 4x1: 1 job\n" in told.out
+    told = escala_("frontier", tmp_path / "one.swf", "--platform", "4x1:grid5000", "--schedulers", "fcfs")
+    assert "one on 4x1:grid5000: 1 job, " in told.out
 
 
 def test_what_was_left_out_of_a_log_is_said(escala_: Escala, tmp_path: Path) -> None:

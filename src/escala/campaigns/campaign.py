@@ -16,6 +16,7 @@ from escala.campaigns.definition import Definition, read_definition
 from escala.campaigns.runs import Run, runs_of
 from escala.campaigns.work import ENERGIES, FIGURES, Replays
 from escala.engines import engine_of
+from escala.errors import number_of
 from escala.foresight import known_to
 from escala.policies.pairs import Begin
 from escala.policies.queues import ESTIMATES
@@ -78,7 +79,7 @@ def campaign(
     with engine as each, journal.opened(folder) as kept:
         unique = {run.key: run for run in runs}
         left = [run for key, run in unique.items() if key not in kept.found]
-        share = None if begin is None else begin(f"{len(left):,} simulations")
+        share = None if begin is None else begin(number_of(len(left), "simulation"))
         errors: dict[str, str] = {}
         for k, (run, told) in enumerate(each(_by_log(left), Replays())):
             if "error" in told:

@@ -10,7 +10,7 @@ import typer
 from escala.cli import options as opt
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit
-from escala.errors import EscalaError
+from escala.errors import EscalaError, number_of
 from escala.report import marks
 from escala.report.quantities import percent
 
@@ -73,7 +73,7 @@ def bill(
         rows.append(row | {"p95_wait_s": summary["p95_wait_s"], "knows": result.knows})
     shown, knows = _shown(rows, currency), {row["policy"]: row["knows"] for row in rows}
     watts = escala.Platform.from_spec(escala.Result.load(runs[0]).platform).power_line
-    title = f"{len(rows)} run{'s' if len(rows) > 1 else ''}" + (f", nodes' energy x {pue:g}" if pue != 1.0 else "")
+    title = number_of(len(rows), "run") + (f", nodes' energy x {pue:g}" if pue != 1.0 else "")
     emit(
         as_json,
         {"pue": pue, "currency": currency, "runs": rows},

@@ -12,6 +12,7 @@ from escala.cli.interrupt import grown, interruptible, keeping
 from escala.cli.policies import POINTER
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
+from escala.errors import number_of
 
 if TYPE_CHECKING:
     from escala.campaigns import Campaign
@@ -101,6 +102,6 @@ def shown(found: Campaign, out: Path) -> list[Any]:
             if found.others
             else []
         ),
-        f"{found.done:,} simulations made now, {found.kept:,} before; the table: {out / 'runs.parquet'}; the page: "
-        f"{out / PAGE}",
+        f"{number_of(found.done, 'simulation')} made now, {found.kept:,} before; "
+        f"the table: {out / 'runs.parquet'}; the page: {out / PAGE}",
     ]

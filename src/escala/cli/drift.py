@@ -14,7 +14,7 @@ from escala.cli.reading import read_log, read_of
 from escala.cli.replay import policies
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress, remark
-from escala.errors import EscalaError
+from escala.errors import EscalaError, number_of
 
 if TYPE_CHECKING:
     from escala.tuning.unlike import Drift
@@ -71,7 +71,7 @@ def drift(
             log = read_log(workload, read, machine)
         begin("comparing weeks")
         found = interruptible(lambda: tuning.drift(log, after, machine, chosen))
-    emit(as_json, {**found.as_dict(), **read_of(log)}, f"{log.name}: {len(log):,} jobs", *shown(found))
+    emit(as_json, {**found.as_dict(), **read_of(log)}, f"{log.name}: {number_of(len(log), 'job')}", *shown(found))
 
 
 def _journal(path: Path, read: dict[str, Any]) -> tuple[Any, Any, str]:

@@ -20,6 +20,7 @@ from escala.cli.remarks import tell_unused
 from escala.cli.replay import On, Pairs, policies, power_of
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, plain, progress
+from escala.errors import number_of
 from escala.report import marks
 from escala.report.quantities import percent
 from escala.writing import PAGE, Pieces
@@ -90,7 +91,7 @@ def frontier(
             best = interruptible(lambda: run(progress=None if share is None else lambda _, done: share(done)))
             tell_found(pieces)
         document = best.as_dict() | read_of(log) | {"power": power_of(machine)}
-        about = f"{log.name} on {machine.name}: {len(log):,} jobs, {len(best.summaries)} pairs."
+        about = f"{log.name} on {machine.name}: {number_of(len(log), 'job')}, {number_of(len(best.summaries), 'pair')}."
         chosen_by = ""
         if folder is not None:
             (folder / "frontier.json").write_text(json.dumps(plain(document), indent=1) + "\n", encoding="utf-8")

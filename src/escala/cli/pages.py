@@ -12,6 +12,7 @@ import typer
 from escala.cli import options as opt
 from escala.cli.saved import WRITERS, Saved, merged, read_saved
 from escala.cli.terminal import emit, progress
+from escala.errors import number_of
 from escala.writing import PAGE, output_file, own_page
 
 
@@ -54,7 +55,7 @@ def report(
     ):
         begin(f"writing {target}")
         write_report(page, _loaded(runs), title=_title(parts, len(runs)), **_content(parts), **operator)
-    told = f"{len(runs)} run{'s' if len(runs) > 1 else ''}" if runs else ", ".join(part.kind for part in parts)
+    told = number_of(len(runs), "run") if runs else ", ".join(part.kind for part in parts)
     emit(as_json, {"report": str(target), "runs": list(runs)}, f"{target}: {told}")
 
 
@@ -67,9 +68,7 @@ def _loaded(runs: dict[str, Path]) -> dict[str, Any]:
 def _title(parts: Sequence[Saved], runs: int) -> str:
     names = ", ".join(part.folder.resolve().name for part in parts)
     return (
-        f"{names}: {runs} run{'s' if runs > 1 else ''}"
-        if runs
-        else f"{names} ({', '.join(dict.fromkeys(p.kind for p in parts))})"
+        f"{names}: {number_of(runs, 'run')}" if runs else f"{names} ({', '.join(dict.fromkeys(p.kind for p in parts))})"
     )
 
 

@@ -21,7 +21,7 @@ from escala.cli.remarks import tell_until, tell_unused
 from escala.cli.shields import counts_of, overruled
 from escala.cli.tables import metrics_table, rows_table
 from escala.cli.terminal import emit, progress, remark
-from escala.errors import EscalaError
+from escala.errors import EscalaError, number_of
 from escala.writing import output_folder
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def simulate(
             tell_until(read)
             log = read_log(workload, with_shapes(read, [scheduler]), machine)
             tell_unused([scheduler], [shutdown], options, log)
-            share = begin(f"replaying {len(log)} jobs under {scheduler} + {shutdown}")
+            share = begin(f"replaying {number_of(len(log), 'job')} under {scheduler} + {shutdown}")
             result = interruptible(
                 lambda: escala.simulate(log, machine, pair[0][0], pair[1][0], progress=share, **options)
             )
@@ -187,7 +187,7 @@ def compare(
             log = read_log(workload, with_shapes(read, names[0]), machine)
             tell_unused(*names, options, log)
             room.check_inputs(headroom, log, machine)
-            share = begin(f"replaying {len(log)} jobs under {total} pairs of policies")
+            share = begin(f"replaying {number_of(len(log), 'job')} under {number_of(total, 'pair')} of policies")
             how = {"keep": kept, "jobs": jobs, "on": where, **options}
             run = partial(escala.compare, log, machine, schedulers=found[0], shutdowns=found[1], **how)
             comparison = interruptible(lambda: run(progress=None if share is None else lambda _, done: share(done)))
@@ -221,7 +221,7 @@ def _tell(comparison: Any, table: Any, log: Any, machine: Any, measured: Any, as
     if measured is not None:
         told = [{**row, "headroom_of": room.told(measured, row["policy"])} for row in told]
         remarks += [room.remark(measured), room.left_out(measured)]
-    title = f"{log.name} on {machine.name}: {len(log):,} jobs"
+    title = f"{log.name} on {machine.name}: {number_of(len(log), 'job')}"
     shown = [
         *overruled(results),
         *shown_waits({marks.shown(name, comparison.knows): found for name, found in waits.items()}),

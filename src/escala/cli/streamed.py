@@ -11,7 +11,7 @@ import typer
 from escala.cli.remarks import tell_until
 from escala.cli.tables import metrics_table
 from escala.cli.terminal import Begin, emit, progress, remark
-from escala.errors import EscalaError
+from escala.errors import EscalaError, number_of
 
 Stream = Annotated[
     bool,
@@ -56,7 +56,7 @@ def run(
         remark(f"{workload}: {told(about['ignored'])}")
     summary = found.summary
     title = f"{about['name']} on {platform.name}: {scheduler} + {shutdown}"
-    window = f"Streamed in {_several(found.pieces, 'piece')}, with {_several(found.most, 'job')} in memory at most."
+    window = f"Streamed in {number_of(found.pieces, 'piece')}, with {number_of(found.most, 'job')} in memory at most."
     document = {**summary, "knows": "", "cleaning": about["cleaning"], "ignored": about["ignored"]}
     document |= {"power": power_of(platform)}
     rows = metrics_table({metric: summary[metric] for metric in SHOWN if metric in summary})
@@ -73,11 +73,7 @@ def _ended(begin: Begin, log: Path, read: Mapping[str, Any]) -> Callable[[int], 
     from escala.workload.table_files import rows_in
 
     rows = None if any(read.get(name) is not None for name in PARTS) else rows_in(log)
-    share = begin(f"replaying {rows:,} jobs of {log}") if rows else None
+    share = begin(f"replaying {number_of(rows, 'job')} of {log}") if rows else None
     if not rows or share is None:
         return lambda n: begin(f"{n:,} jobs have ended") and None
     return lambda n: share(min(n / rows, 1.0))
-
-
-def _several(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' if count != 1 else ''}"

@@ -16,7 +16,7 @@ from escala.cli.reading import read_log
 from escala.cli.replay import On, policies
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
-from escala.errors import EscalaError
+from escala.errors import EscalaError, number_of
 from escala.writing import PAGE, Pieces
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def tune(
             begin("writing the page")
             write(tuned, folder)
             _page(tuned, folder / PAGE)
-    about = "; ".join(f"{log.name} on {machine.name}: {len(log):,} jobs" for log, machine in logs)
+    about = "; ".join(f"{log.name} on {machine.name}: {number_of(len(log), 'job')}" for log, machine in logs)
     found = tuned.as_dict()
     if isinstance(tuned, Several):
         for part, (log, _) in zip(found["logs"], logs, strict=True):

@@ -17,6 +17,7 @@ from escala.cli.reading import read_log, read_of, with_shapes
 from escala.cli.replay import On, policies, power_of
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, plain, progress
+from escala.errors import number_of
 from escala.writing import PAGE, Pieces
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def what_if(
             )
             found = interruptible(run)
             tell_found(pieces)
-        about = f"{log.name} on {machine.name}: {len(log):,} jobs."
+        about = f"{log.name} on {machine.name}: {number_of(len(log), 'job')}."
         document = found.as_dict() | read_of(log) | {"power": power_of(machine)}
         if folder is not None:
             (folder / "what-if.json").write_text(json.dumps(plain(document), indent=1) + "\n", encoding="utf-8")

@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from escala.campaigns.campaign import TEXTS, Campaign
+from escala.errors import number_of
 from escala.metrics.recorded import resembles
 from escala.report import marks
 from escala.report.page import write_report
@@ -91,16 +92,20 @@ def sentences(found: Campaign) -> list[str]:
     runs = found.runs
     failed = runs["error"].is_not_null().sum()
     shape = ", ".join(f"{word}: {runs[name].n_unique():,}" for name, word in zip(TEXTS, WORDS, strict=True))
-    told = [f"{runs.height:,} runs ({shape}).", *(f"{line[:1].upper()}{line[1:]}." for line in found.power)]
+    told = [f"{number_of(runs.height, 'run')} ({shape})."]
+    told += [f"{line[:1].upper()}{line[1:]}." for line in found.power]
     if failed:
-        told.append(f"{failed:,} of them failed, and are left out of all means.")
+        told.append(f"{failed:,} of them failed, left out of all means.")
     return [*told, *_unlike(found), CAUTION, *_read(found)]
 
 
 def _read(found: Campaign) -> list[str]:
     """What was done to the logs when they were read, some lines of it."""
     more = len(found.remarks) - REMARKS_SHOWN
-    return [*found.remarks[:REMARKS_SHOWN], *([f"... and {more:,} more such lines of logs"] if more > 0 else [])]
+    return [
+        *found.remarks[:REMARKS_SHOWN],
+        *([f"... and {number_of(more, 'more such line')} of logs"] if more > 0 else []),
+    ]
 
 
 def _unlike(found: Campaign) -> list[str]:
@@ -173,6 +178,5 @@ def sections(found: Campaign) -> list[Section]:
 
 def write_page(found: Campaign, path: Path) -> None:
     """Write the page."""
-    write_report(
-        path, {}, title=f"Campaign of {found.runs.height:,} runs", notes=sentences(found), sections=sections(found)
-    )
+    title = f"Campaign of {number_of(found.runs.height, 'run')}"
+    write_report(path, {}, title=title, notes=sentences(found), sections=sections(found))

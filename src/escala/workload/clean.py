@@ -30,7 +30,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from escala.errors import EscalaError, quoted
+from escala.errors import EscalaError, number_of, quoted
 from escala.workload.shapes import MOST_S
 from escala.workload.table import LEAST_S, MOST_CORES
 
@@ -125,8 +125,9 @@ def remarks(counts: Mapping[str, int], firsts: Mapping[str, str], rules: Cleanin
     for rule, count in counts.items():
         if rule != "over request":
             first = f" (first: {firsts[rule]})" if rule in firsts else ""
-            records = f"{count:,} record{'s' if count > 1 else ''}"
-            lines.append(f"{rule.removeprefix('note: ')}: {records} {told.get(rule, 'left out')}{first}")
+            lines.append(
+                f"{rule.removeprefix('note: ')}: {number_of(count, 'record')} {told.get(rule, 'left out')}{first}"
+            )
     return lines
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from escala.errors import number_of
 from escala.workload.columns import NAMED
 from escala.workload.found import Found
 from escala.workload.shapes import LATER
@@ -142,9 +143,7 @@ def _is_twin(jobs: pl.DataFrame) -> bool:
 
 def jobs_told(about: Mapping[str, int]) -> str:
     """How many jobs have it, in words."""
-    return (
-        f"{about['jobs']:,} job{'s' if about['jobs'] != 1 else ''}{' of the whole log' if about.get(OF_WHOLE) else ''}"
-    )
+    return number_of(about["jobs"], "job") + (" of the whole log" if about.get(OF_WHOLE) else "")
 
 
 def told(ignored: Mapping[str, Mapping[str, Any]], shapes: bool = False) -> str:
