@@ -33,7 +33,13 @@ def guards_of(
     min_on: Annotated[float, _guard("--min-on", "S", "a node that came on stays on so long")] = 300.0,
     min_off: Annotated[float, _guard("--min-off", "S", "a node that went off stays off so long")] = 60.0,
     longest_wait: Annotated[
-        float, _guard("--longest-wait", "S", "a job that waits longer ends all holding back", 1)
+        float,
+        _guard(
+            "--longest-wait",
+            "S",
+            "a job that waits longer for nodes alone goes first; while leases are held, ends them",
+            1,
+        ),
     ] = 14400.0,
     boot: Annotated[float, _guard("--boot", "S", "what a node may take to be on", 1)] = 600.0,
     lease: Annotated[

@@ -49,6 +49,7 @@ class FakeJob:
     eligible: int = 0
     partition: str = "batch"
     only: tuple[str, ...] = ()  # the nodes that it may have; (): any
+    after: int = 0  # the job that it depends on
 
 
 class FakeSlurm:
@@ -117,7 +118,7 @@ class FakeSlurm:
             if node.state == "IDLE" and node.power != "POWERING_DOWN" and node.name not in kept
         ]
         free.sort(key=lambda node: node.power != "")
-        waiting = [job for job in self.jobs if job.state == "PENDING" and job.priority > 0 and job.eligible <= self.now]
+        waiting = [job for job in self.jobs if job.state == "PENDING" and self._reason(job) == "Priority"]
         for job in sorted(waiting, key=lambda job: (-job.priority, job.number)):
             fit = [
                 node
@@ -156,18 +157,19 @@ class FakeSlurm:
 
     def _queue(self) -> Iterator[str]:
         for job in self.jobs:
-            reason = (
-                "Priority"
-                if job.priority and job.eligible <= self.now
-                else "BeginTime"
-                if job.priority
-                else "JobHeldUser"
-            )
             limit = f"{job.limit // 86400}-{job.limit // 3600 % 24:02}:{job.limit // 60 % 60:02}:{job.limit % 60:02}"
             times = f"{job.submit}|{job.start or 'N/A'}|{job.end or 'N/A'}"
             size = f"{job.nodes}|{4 * job.nodes}|{job.priority}|{job.nice}|NO"
-            end = f"{job.user}|{job.partition}|{','.join(job.hosts)}|{reason if job.state == 'PENDING' else 'None'}"
+            reason = self._reason(job) if job.state == "PENDING" else "None"
+            end = f"{job.user}|{job.partition}|{','.join(job.hosts)}|{reason}"
             yield f"{job.number}|{job.state}|{times}|{limit}|{size}|{end}\n"
+
+    def _reason(self, job: FakeJob) -> str:
+        if not job.priority:
+            return "JobHeldUser"
+        if any(one.number == job.after and one.state != "COMPLETED" for one in self.jobs):
+            return "Dependency"
+        return "Priority" if job.eligible <= self.now else "BeginTime"
 
     def _node(self, node: FakeNode) -> str:
         flags = [

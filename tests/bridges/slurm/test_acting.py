@@ -71,10 +71,10 @@ def test_parts_of_a_whole_and_jobs_of_several_partitions_keep_their_place() -> N
     jobs["2+0"] = seen.jobs[first]._replace(job_id="2+0")
     jobs[third] = jobs[third]._replace(partition="batch,night")
     wish = [third, second, "2+0"]
-    assert nices(replace(seen, jobs=jobs), at, wish, 1e9) == ([], []), (
+    assert nices(replace(seen, jobs=jobs), at, wish) == ([], []), (
         "the second alone may be moved, and stands first of those"
     )
-    assert [one.name for one in nices(seen, at, [third, second], 1e9)[0]] == [third, first], "the first makes room"
+    assert [one.name for one in nices(seen, at, [third, second])[0]] == [third, first], "the first makes room"
 
 
 def test_status_and_explain_tell_of_nices_promises_and_refusals(tmp_path: Path) -> None:

@@ -89,6 +89,50 @@ def test_a_job_that_waits_too_long_ends_all_holding_back(tmp_path: Path) -> None
     assert 40 <= (slurm.jobs[0].start or 0) - slurm.jobs[0].submit <= 40 + 4 * PERIOD + 20
 
 
+def test_time_in_which_a_job_waits_for_anything_but_nodes_is_none_that_leases_cause(tmp_path: Path) -> None:
+    """Held, after another job, and not to begin yet, each for longer than anybody may wait."""
+    slurm = FakeSlurm(8)
+    world = World(slurm, tmp_path, "power", Limits(**{**vars(FAST), "longest_wait_s": 40}), shutdown="hold:99")
+    world.go(4)
+    held = FakeJob(1, slurm.now + 1, 1, 30, priority=0)
+    slurm.coming = [
+        held,
+        FakeJob(2, slurm.now + 1, 1, 30, after=1),
+        FakeJob(3, slurm.now + 1, 1, 30, eligible=slurm.now + 900),
+    ]
+    world.go(12)
+    assert len(slurm.reservations) == 8 and world.guard.memory.caused == {}
+    held.priority = 1000
+    world.go(3)
+    world.die()
+    world.begin()
+    world.go(4)
+    assert len(slurm.reservations) == 8 and {job.state for job in slurm.jobs} == {"PENDING"}
+    assert 20 <= world.guard.memory.caused["1"] <= 35, "from when it was released, also by the process before"
+    world.go(9)
+    assert held.start is not None and "2" not in world.guard.memory.caused
+
+
+def test_a_job_that_was_held_does_not_jump_the_queue_when_it_is_released(tmp_path: Path) -> None:
+    slurm = FakeSlurm(8, [FakeJob(1, EPOCH + 1, 8, 100, priority=5000)])
+    held = FakeJob(2, EPOCH + 2, 8, 5, limit=420, priority=0)
+    slurm.coming += [held, *(FakeJob(k, EPOCH + 60, 8, 5, limit=60 * k, priority=1000) for k in (3, 4))]
+    slurm.advance(3)
+    limits = Limits(**{**vars(FAST), "longest_wait_s": 50})
+    world = World(slurm, tmp_path, "order", limits, scheduler="sjf", shutdown="never")
+    world.go(14)
+    held.priority = 2000
+    world.go(20)
+    assert [job.number for job in sorted(slurm.jobs, key=lambda job: job.start or 0)] == [1, 3, 4, 2]
+
+
+def test_what_guards_remember_of_waits_may_be_missing_in_an_older_state() -> None:
+    guard, _ = _guard(FakeSlurm(4))
+    told = {name: value for name, value in guard.told().items() if name not in ("free", "looked_s", "waited", "caused")}
+    guard.restore(told)
+    assert guard.late() == guard.overdue() == frozenset() and guard.memory.looked_s is None
+
+
 def test_nodes_that_another_partition_waits_for_are_not_kept_off(tmp_path: Path) -> None:
     """The policy does not see its jobs; leases come back when it has gone."""
     slurm = FakeSlurm(8)
@@ -157,15 +201,18 @@ def test_a_late_job_is_not_made_to_wait_longer_and_goes_first(tmp_path: Path) ->
     slurm = queue(7, 3, 1)
     guard, seen = _guard(slurm, longest_wait_s=1e9)
     at = layout(seen, "batch", WATTS)
-    assert [(one.name, one.value) for one in nices(seen, at, ["4", "3", "2"], 1e9)[0]] == [("4", -2), ("2", 2)]
+    assert [(one.name, one.value) for one in nices(seen, at, ["4", "3", "2"])[0]] == [("4", -2), ("2", 2)]
     level = Seen(seen.now_s, {name: job._replace(priority=1) for name, job in seen.jobs.items()}, seen.nodes)
-    assert [(one.name, one.value) for one in nices(level, at, ["4", "3", "2"], 1e9)[0]] == [("4", -20), ("3", -10)], (
+    assert [(one.name, one.value) for one in nices(level, at, ["4", "3", "2"])[0]] == [("4", -20), ("3", -10)], (
         "ties are broken upwards"
     )
-    assert nices(seen, at, ["2", "3", "4"], 1e9) == ([], []) == nices(seen, at, [], 1e9)
-    slurm.advance(50)
+    assert nices(seen, at, ["2", "3", "4"]) == ([], []) == nices(seen, at, [])
     guard, seen = _guard(slurm, longest_wait_s=10)
-    assert nices(seen, at, ["4", "3", "2"], 10.0) == ([], []), "all are late, so they stay as Slurm has them"
+    slurm.advance(11)
+    seen = Reader(slurm, clock=slurm.clock).read()
+    guard.look(seen)
+    assert guard.late() == {"2", "3", "4"}
+    assert nices(seen, at, ["4", "3", "2"], guard.late()) == ([], []), "all are late, so they stay as Slurm has them"
     assert (
         _why(guard, seen, Wanted(NICE, "2", 5)) == ["longest-wait"] and _why(guard, seen, Wanted(NICE, "2", -5)) == []
     )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from escala.bridges.slurm.commands import job as job_name
 from escala.bridges.slurm.commands import name as plain_name
-from escala.bridges.slurm.seen import ON_NODES, PENDING, Job, Node, Reservation, Seen
+from escala.bridges.slurm.seen import ON_NODES, PENDING, Node, Reservation, Seen
 from escala.bridges.slurm.snapshots import OFF, ON, PREFIX, SINKING, Layout, foreign, gone, power_of, waits
 from escala.errors import EscalaError
 
@@ -51,8 +51,8 @@ class Allowed:
 class Limits:
     """spare: nodes that stay on and idle. switches: a minute, of all nodes, off and on each by itself. changes: of jobs
     a minute.
-    most_off: nodes (None: all). min_on_s, min_off_s: of a node. longest_wait_s: a job that has waited longer ends all
-    holding back.
+    most_off: nodes (None: all). min_on_s, min_off_s: of a node. longest_wait_s: a job that has waited longer for nodes
+    alone goes before all; one that has done so while leases kept nodes off ends all of them.
     boot_s: what a node may take to be on. lease_s: of a reservation. allowed: the nodes that may be switched."""
 
     spare: int = 1
@@ -73,7 +73,8 @@ class Memory:
     that. on_since: node -> when it was first seen on after it was off. boots: node -> failed boots, and until when it
     is set aside. down: those of them that Slurm has marked down since. in_a_row: boots that failed since one went well,
     or since an operator resumed a node. unmet: job -> since when the policy has started it on nodes that are on, and
-    Slurm has not."""
+    Slurm has not. free: jobs that waited for nodes alone at the last look, looked_s. waited: job -> for how long it has
+    done so in all, s; caused: for how much of that leases kept nodes off."""
 
     switched: list[float] = field(default_factory=list)
     woken: list[float] = field(default_factory=list)
@@ -85,6 +86,10 @@ class Memory:
     down: list[str] = field(default_factory=list)
     in_a_row: int = 0
     unmet: dict[str, float] = field(default_factory=dict)
+    free: list[str] = field(default_factory=list)
+    looked_s: float | None = None
+    waited: dict[str, float] = field(default_factory=dict)
+    caused: dict[str, float] = field(default_factory=dict)
 
 
 class Guard:
@@ -115,8 +120,10 @@ class Guard:
             self._calm = 0
 
     def look(self, seen: Seen) -> None:
-        """Before anything is asked for at a look: the clock, boots that failed, nodes that came on."""
+        """Before anything is asked for at a look: the clock, how long jobs have waited, boots that failed, nodes that
+        came on."""
         self._time(seen)
+        self._wait(seen)
         memory, now = self.memory, seen.now_s
         memory.switched = [when for when in memory.switched if when > now - MINUTE_S]
         memory.woken = [when for when in memory.woken if when > now - MINUTE_S]
@@ -138,6 +145,20 @@ class Guard:
                 continue
             self._off_before.add(name)
             self._boot(name, down, now)
+
+    def _wait(self, seen: Seen) -> None:
+        """Jobs that were free at the last look and are so now have waited meanwhile. Time in which a job is held, or
+        waits for a dependency, a begin time or a limit of its user, does not count."""
+        memory = self.memory
+        spent = 0.0 if memory.looked_s is None else max(seen.now_s - memory.looked_s, 0.0)
+        before, memory.looked_s = set(memory.free), seen.now_s
+        memory.free = [name for name, job in seen.jobs.items() if waits(job, self._at)]
+        kept = any(map(self.owns, seen.reservations.values()))
+        for counts in (memory.waited, *([memory.caused] if kept else [])):
+            counts.update({name: counts.get(name, 0.0) + spent for name in memory.free if name in before})
+        if not seen.left_out:  # else a job that is missing may still be there
+            memory.waited = {name: s for name, s in memory.waited.items() if _pending(seen, name)}
+            memory.caused = {name: s for name, s in memory.caused.items() if _pending(seen, name)}
 
     def _boot(self, name: str, down: bool, now: float) -> None:
         """Of a node that is not on: has its boot failed?"""
@@ -183,13 +204,17 @@ class Guard:
         """Is what was seen too old to act on?"""
         return seen.took_s + since_read_s > 3 * self._period_s
 
-    def overdue(self, seen: Seen) -> list[Job]:
-        """Jobs that have waited for nodes longer than anybody may be kept waiting."""
-        return [
-            job
-            for job in seen.jobs.values()
-            if waits(job, self._at) and seen.now_s - job.submit_s > self.limits.longest_wait_s
-        ]
+    def late(self) -> frozenset[str]:
+        """Jobs that have waited for nodes alone longer than anybody shall, as of the last look: whatever held them
+        back."""
+        return self._longer(self.memory.waited)
+
+    def overdue(self) -> frozenset[str]:
+        """Those that have done so while leases kept nodes off."""
+        return self._longer(self.memory.caused)
+
+    def _longer(self, waits_s: Mapping[str, float]) -> frozenset[str]:
+        return frozenset(name for name in self.memory.free if waits_s.get(name, 0.0) > self.limits.longest_wait_s)
 
     def wish(self, seen: Seen, starts: Mapping[str, Iterable[str]]) -> None:
         """What the policy starts at this look: job -> nodes."""
@@ -198,10 +223,10 @@ class Guard:
         self.memory.unmet = {job: known.get(job, seen.now_s) for job in on}
 
     def held_up(self, seen: Seen) -> str:
-        """Why no node may be kept off now; "" where some may. A job has waited too long; or Slurm does not start one
-        that the policy has started on nodes that are on: it needs others, of which the policy knows nothing (features,
-        memory, names)."""
-        if self.overdue(seen):
+        """Why no node may be kept off now; "" where some may. Leases kept a job waiting for too long; or Slurm does not
+        start one that the policy has started on nodes that are on: it needs others, of which the policy knows nothing
+        (features, memory, names)."""
+        if self.overdue():
             return "longest-wait"
         first = max(UNMET_S, 2 * self._period_s)
         last = first + BOOTS * self.limits.boot_s
@@ -292,8 +317,7 @@ class Guard:
             return "range"
         if not self.changes_left():
             return "rate"
-        late = seen.now_s - job.submit_s > self.limits.longest_wait_s
-        return "longest-wait" if late and one.value > job.nice else ""
+        return "longest-wait" if one.value > job.nice and one.name in self.late() else ""
 
     def _node(self, seen: Seen, one: Wanted, held: str, others: frozenset[str]) -> str:
         """Why nothing may be done with a node; "" where it may. held: why it may not be kept off."""
@@ -340,6 +364,10 @@ class Guard:
 def _idle(node: Node) -> bool:
     """Is it on, with nothing on it and nothing on its way?"""
     return power_of(node) == ON and node.allocated == 0 and "IDLE" in node.state and "COMPLETING" not in node.state
+
+
+def _pending(seen: Seen, name: str) -> bool:
+    return name in seen.jobs and seen.jobs[name].state == PENDING
 
 
 def _held(seen: Seen) -> set[str]:

@@ -141,7 +141,7 @@ class Steering:
             waiting = sum(waits(job, self._at) for job in seen.jobs.values())
             fixed = self._actor.changes.set_since(seen)
             wish = wished(desk, asked, orders, waiting)
-            out, later = nices(seen, self._at, wish, guard.limits.longest_wait_s, fixed, guard.changes_left())
+            out, later = nices(seen, self._at, wish, guard.late(), fixed, guard.changes_left())
         if self.mode in (ADVISE, POWER, FULL) and self._at.switches:
             wakes, offs = [names[k] for k in orders.wakes], [names[k] for k in orders.offs]
             out += leases.wanted(seen, self._at, guard, wakes, offs)

@@ -33,17 +33,23 @@ def wished(desk: Desk, asked: Snapshot, orders: Orders, waiting: int) -> list[st
 
 
 def nices(
-    seen: Seen, at: Layout, wish: Sequence[str], longest_wait_s: float, fixed: Collection[str] = (), most: int = 10**9
+    seen: Seen,
+    at: Layout,
+    wish: Sequence[str],
+    late: Collection[str] = (),
+    fixed: Collection[str] = (),
+    most: int = 10**9,
 ) -> tuple[list[Wanted], list[str]]:
     """What to set so that these jobs start first, in this order; nothing where Slurm would start them so already.
-    Others that stand among the first take the places that these leave. Those that have waited too long go before all,
-    as Slurm has them. What cannot be moved by itself keeps its place (see `movable`), and so do the fixed jobs. most:
-    changes now; where it takes more, the first of the order come first. Also the jobs that were left for later."""
+    Others that stand among the first take the places that these leave. late: jobs that have waited too long go before
+    all, as Slurm has them. What cannot be moved by itself keeps its place (see `movable`), and so do the fixed jobs.
+    most: changes now; where it takes more, the first of the order come first. Also the jobs that were left for
+    later."""
     jobs = [job for job in seen.jobs.values() if waits(job, at) and movable(job) and job.job_id not in fixed]
     jobs.sort(key=lambda job: (-job.priority, int(job.job_id)))
     by_name = {job.job_id: job for job in jobs}
-    late = [job.job_id for job in jobs if seen.now_s - job.submit_s > longest_wait_s]
-    first = [by_name[name] for name in dict.fromkeys([*late, *(name for name in wish if name in by_name)])]
+    before = [job.job_id for job in jobs if job.job_id in late]
+    first = [by_name[name] for name in dict.fromkeys([*before, *(name for name in wish if name in by_name)])]
     whole = some = _dealt(jobs, first)
     while len(some) > most:
         first = first[: len(first) * 3 // 4]
