@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import tempfile
 import threading
 from dataclasses import dataclass
@@ -78,8 +79,8 @@ VERBS: dict[str, Verb] = {
     "save": Verb(["save"], "out", "agent"),
     "study": Verb(["study", "run", "marl2024", "--scale", "smoke", "--jobs", "1", "--out", "out"], "out", "bit by bit"),
     "bound": Verb(["bound", *REPLAY, "--limit", "0.2", "--out", "out"], "out", "bound"),
-    "evaluate": Verb(["evaluate", str(AGENT), "small.swf", "--runs", "1", "--baselines", "easy", "--out", "out"], "out",
-                     "evaluate"),
+    "evaluate": Verb(["evaluate", "agent", "small.swf", "--runs", "1", "--baselines", "easy", "--out", "out"], "out",
+                     "evaluate", first=(["copied"],)),
     "demo": Verb(
         ["demo", "--workload", "days.swf", "--platform", "orion", "--minutes", "0", "--out", "out"], "out", "demo",
         first=(["workload", "generate", "grid5000", "cluster=orion", "days=24", "--out", "days.swf"],),
@@ -138,6 +139,12 @@ def _saved(_: list[str]) -> int:
     return 0
 
 
+def _copied(_: list[str]) -> int:
+    """An agent that may be written to."""
+    shutil.copytree(AGENT, "agent")
+    return 0
+
+
 def _suited(_: list[str]) -> int:
     """A suite with the hash of its log."""
     from escala.leaderboard.suite import jobs_digest
@@ -192,4 +199,11 @@ def _from_archive(arguments: list[str]) -> int:
     return run([*arguments, "--mirror", f"http://127.0.0.1:{server.server_port}"])
 
 
-_ACTS = {"save": _saved, "suite": _suited, "looks": _looked, "pull": _from_hub, "fetch": _from_archive}
+_ACTS = {
+    "save": _saved,
+    "suite": _suited,
+    "looks": _looked,
+    "pull": _from_hub,
+    "fetch": _from_archive,
+    "copied": _copied,
+}

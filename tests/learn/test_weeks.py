@@ -15,6 +15,7 @@ from escala.agents import weeks
 from escala.agents.weeks import evaluate_weeks
 from escala.cli.app import app
 from escala.errors import EscalaError
+from escala.sharing import evidence
 from escala.tuning.measures import FIGURES
 from escala.workload import generate
 
@@ -100,6 +101,14 @@ def test_by_the_command(
     document = json.loads(told.stdout)
     assert set(document["ratios"]) == {"easy-sjf", "sjf-fit", "agent", "agent (greedy)"}
     assert np.isfinite(document["figures"]["agent"]["bounded_slowdown"])
+    (kept,) = evidence.kept(tmp_path / "agent")
+    assert (kept["reference"], kept["acts"], kept["stands"]) == ("easy", "agent", "other"), "it learnt from lublin"
+    card = evidence.told(kept)
+    value, low, high = document["ratios"]["agent"]["wait"]
+    mean = document["figures"]["agent"]["mean_wait_s"]
+    assert f"{mean:.6g} ({value - 1:+.1%} [{100 * (low - 1):+.1f}, {100 * (high - 1):+.1f}])".replace("%", " %") in card
+    assert "in one replay of the whole log. It learnt from another log. Means, and in brackets" in card
+    assert f"95 % interval over weeks ({document['weeks']})" in card and "| **agent** |" in card
     shown = CliRunner().invoke(app, asked)
     assert "Ratios to easy, with 95 % intervals over" in shown.stdout
     refused = CliRunner().invoke(app, [*asked, "--days", "3"])

@@ -18,7 +18,7 @@ from escala.cli.learn import FIRST_DAYS, Groups, none_of, of_groups
 from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.reading import read_log, read_of
 from escala.cli.replay import power_of
-from escala.cli.terminal import Begin, emit, progress
+from escala.cli.terminal import Begin, emit, progress, remark
 from escala.errors import EscalaError
 from escala.writing import Pieces, output_folder
 
@@ -70,7 +70,7 @@ def evaluate(
 ) -> None:
     """Judge a trained agent beside classic policies, day by day."""
     from escala.metrics import compare as comparing
-    from escala.studies.lab.saving import DAYS, JUDGED, write_manifest
+    from escala.sharing import evidence
 
     beside = None if baselines is None else opt.names(baselines, "--baselines")
     by_days: dict[str, Any] = {"days": days, "group": group, "split": None if split == "time" else split}
@@ -95,17 +95,40 @@ def evaluate(
             trained, chosen, machine, beside, runs, seed, window, bounds, begin=begin, pieces=pieces
         )
         judged = comparing.episodes(played, _metrics(played, measured), reference=played["policy"][0], seed=seed)
+        drawn = {} if drawn_by is None else {"split": split}
+        about = {"agent": agent.name, "workload": workload.name, "after": after, "days": len(chosen)}
+        about |= {"window": window, "platform": machine.spec(), **({"groups": sorted(set(group))} if group else {})}
         if folder is not None:
-            played.write_csv(folder / DAYS)
-            judged.write_csv(folder / JUDGED)
-            about = {"agent": agent.name, "workload": workload.name, "after": after, "days": len(chosen)}
-            about |= {"window": window, "platform": machine.spec()}
-            about |= {"groups": sorted(set(group))} if group else {}
-            about |= {"split": split} if drawn_by is not None else {}
-            write_manifest(folder, "evaluation", about)
-            if measured is not None:
-                save(measured, folder)
-    _tell(judged, measured, log, machine, len(chosen), as_json)
+            _write(folder, played, judged, measured, about | drawn)
+    found = evidence.of_days(
+        judged, trained.manifest, log.name, chosen, window=window, power=machine.power_line, **drawn
+    )
+    note = _keep(agent, found, machine, trained)
+    _tell(judged, measured, log, machine, len(chosen), as_json, note)
+
+
+def _write(folder: Path, played: Any, judged: Any, measured: dict[str, Any] | None, about: dict[str, Any]) -> None:
+    """The days, what was judged of them, and how."""
+    from escala.studies.lab.saving import DAYS, JUDGED, write_manifest
+
+    played.write_csv(folder / DAYS)
+    judged.write_csv(folder / JUDGED)
+    write_manifest(folder, "evaluation", about)
+    if measured is not None:
+        save(measured, folder)
+
+
+def _keep(agent: Path, judgement: dict[str, Any], machine: Any, trained: Any) -> list[str]:
+    """Keep a judgement with the agent; the line that says so. Where that cannot be, a remark says why."""
+    import escala
+    from escala.sharing import evidence
+
+    told = {**judgement, "platform": machine.name, "escala": escala.__version__}
+    try:
+        return [f"kept with the agent, for its card: {evidence.keep(agent, told, trained.manifest['weights_sha256'])}"]
+    except EscalaError as error:
+        remark(f"the judgement is not kept with the agent: {error}")
+        return []
 
 
 def _trained(agent: Path, platform: str | None, power: str | None) -> tuple[Any, Any]:
@@ -129,17 +152,20 @@ def _later_days(log: Any, workload: Path, drawn_by: int | None, after: int, grou
     return chosen
 
 
-def _tell(judged: Any, measured: dict[str, Any] | None, log: Any, machine: Any, days: int, as_json: bool) -> None:
+def _tell(
+    judged: Any, measured: dict[str, Any] | None, log: Any, machine: Any, days: int, as_json: bool, note: list[str]
+) -> None:
     """The table of an agent beside policies, with their head-room where it was measured."""
     title = f"{days} days: means over days, changes with their 95 % intervals"
     told = [{**row, **read_of(log), "power": power_of(machine)} for row in judged.to_dicts()]
     if measured is None:
-        emit(as_json, told, title, *judged_table(judged), machine.power_line)
+        emit(as_json, told, title, *judged_table(judged), machine.power_line, *note)
         return
     told = [
         row | (room.figures(measured, row["policy"]) if row["metric"] == measured["metric"] else {}) for row in told
     ]
-    emit(as_json, told, title, *judged_table(judged, room.columns(measured)), machine.power_line, room.remark(measured))
+    below = [machine.power_line, room.remark(measured), *note]
+    emit(as_json, told, title, *judged_table(judged, room.columns(measured)), *below)
     if measured["interrupted"]:
         raise Stopped("interrupted: the head-room told is of the days that were bounded until then", INTERRUPTED)
 
@@ -150,13 +176,15 @@ def _by_weeks(
 ) -> None:  # fmt: skip
     """Judge on the later weeks of one continuous replay."""
     from escala.agents.weeks import evaluate_weeks
+    from escala.sharing import evidence
     from escala.studies.lab.days import days_of
 
     with progress() as begin:
         begin(f"reading {workload}")
         trained, machine = _trained(agent, platform, power)
         log = read_log(workload, read, machine)
-        at_s = weekly.first_s(log, days_of(log), after)
+        every = days_of(log)
+        at_s = weekly.first_s(log, every, after)
         found = evaluate_weeks(
             trained, log, machine, at_s, beside, runs, seed, progress=begin("replaying the whole log under each")
         )
@@ -164,7 +192,10 @@ def _by_weeks(
         f"{log.name} on {machine.name}: the jobs of the last {found.days:.0f} days, each policy in one replay of "
         "the whole log"
     )
-    emit(as_json, {**found.as_dict(), **read_of(log)}, title, *weekly.shown(found))
+    before = int((log.jobs["submit_s"] < at_s).sum())
+    judgement = evidence.of_weeks(found, trained.manifest, log.name, every[after:], before, window=weekly.WEEKS)
+    note = _keep(agent, judgement, machine, trained)
+    emit(as_json, {**found.as_dict(), **read_of(log)}, title, *weekly.shown(found), *note)
 
 
 def _played(

@@ -281,6 +281,7 @@ def export(
     import escala
     from escala.agents import is_team, load_team
     from escala.envs.graphs import write_onnx
+    from escala.sharing import evidence
 
     trained: Any = load_team(agent) if is_team(agent) else escala.load_agent(agent)
     if out.suffix.lower() == ".onnx":
@@ -293,5 +294,7 @@ def export(
         )
     if not hasattr(trained, "export"):
         raise EscalaError(f"{agent}: is exported already: give the folder of the training")
+    judged = [] if is_team(agent) else evidence.kept(agent)
     trained.export(out)
+    evidence.carry(judged, out)
     emit(False, {}, f"{out}: use it as agent:{out} in simulate and compare; neither needs torch for it")

@@ -6,10 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from escala.described import POLICY, Contents
+from escala.described import EXPORTED, POLICY, Contents
+from escala.sharing import evidence
 
 FILE = "README.md"
 NO_EVIDENCE = "The folder keeps no figures from later jobs."
+JUDGED_BY_DAYS = ("agent", EXPORTED[0])
+BY_DAYS = ("escala/OffReservation-v0", "escala/Scheduling-v0")
+"""Kinds and environments of the agents that `escala evaluate` judges."""
 NO_LICENCE = "None is named: ask its author before you use it."
 
 
@@ -48,15 +52,7 @@ def _evidence(found: Contents) -> str:
     """The figures that the folder keeps, as they stand there."""
     told: Mapping[str, Any] = found.manifest
     if found.kind != POLICY:
-        days = told.get("validation_days")
-        chosen = (
-            f" Its weights were chosen on {days.get('jobs')} other jobs of {days.get('days')} days."
-            if isinstance(days, Mapping)
-            else ""
-        )
-        returned = told.get("mean_return")
-        mean = f" Mean return at the end of its training: {returned:.6g}." if isinstance(returned, float) else ""
-        return f"{NO_EVIDENCE}{chosen}{mean} Judge it on days of your own with `escala evaluate`."
+        return _of_agent(found)
     later = told.get("later_weeks")
     if not isinstance(later, Mapping):
         return f"{NO_EVIDENCE} Judge it on a log of your own with `escala compare`."
@@ -65,23 +61,43 @@ def _evidence(found: Contents) -> str:
     rows = []
     if isinstance(easy, Mapping):
         rows += ["| figure on later weeks | this policy | easy |", "|---|---|---|"]
-        rows += [f"| {name} | {_number(value)} | {_number(easy.get(name))} |" for name, value in later.items()]
+        rows += [
+            f"| {name} | {evidence.number(value)} | {evidence.number(easy.get(name))} |"
+            for name, value in later.items()
+        ]
     else:
         rows += [
             "| figure on later weeks | this policy |",
             "|---|---|",
-            *(f"| {name} | {_number(value)} |" for name, value in later.items()),
+            *(f"| {name} | {evidence.number(value)} |" for name, value in later.items()),
         ]
     if isinstance(ratio, Mapping) and ratio:
         rows += ["", "Over those of the reference, with the interval over whole weeks (below 1: better):", ""]
         rows += [
-            f"- {name}: {', '.join(map(_number, value))}" for name, value in ratio.items() if isinstance(value, list)
+            f"- {name}: {', '.join(map(evidence.number, value))}"
+            for name, value in ratio.items()
+            if isinstance(value, list)
         ]
     return "\n".join(rows)
 
 
-def _number(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _of_agent(found: Contents) -> str:
+    """The judgements kept with an agent, or that there is none and how to come by one; and what its training says."""
+    told = found.manifest
+    days, returned = told.get("validation_days"), told.get("mean_return")
+    trained = []
+    if isinstance(days, Mapping):
+        trained.append(f"Its weights were chosen on {days.get('jobs')} other jobs of {days.get('days')} days.")
+    if isinstance(returned, float):
+        trained.append(f"Mean return at the end of its training: {returned:.6g}.")
+    judged = evidence.kept(found.folder) if found.kind in JUDGED_BY_DAYS else []
+    if judged:
+        return "\n\n".join([*map(evidence.told, evidence.in_order(judged)), " ".join(trained)]).rstrip()
+    if found.kind in JUDGED_BY_DAYS and told.get("env_id") in BY_DAYS:
+        way = "`escala evaluate DIR LOG --after N` judges it on days that it has not seen, and keeps that for its card."
+    else:
+        way = "Judge it on a log of your own: `escala compare LOG --platform SPEC --schedulers easy,agent:DIR`."
+    return " ".join([NO_EVIDENCE, *trained, way])
 
 
 def _use(found: Contents, repo: str) -> str:

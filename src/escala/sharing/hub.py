@@ -92,7 +92,7 @@ def pull(
 
         sha = _asked(hub, repo, take)
         with _named(work, repo):
-            if (why := foreign(work, SHARED)) is not None:
+            if (why := foreign(work, SHARED, strict=True)) is not None:
                 raise EscalaError(
                     f"{work}: {why}: it was not sent by escala policy push, or was changed since: ask its author"
                 )

@@ -16,6 +16,7 @@ from typing import Any
 MARK = "manifest.json"
 SEAL = ("verb", "files")  # what `sign` notes in a manifest
 PAGE = "report.html"
+JUDGED = "judged.json"
 _SEAL = re.compile(rb"\n<!-- written by escala, sha256 ([0-9a-f]{64}) -->\n\Z")
 
 
@@ -74,8 +75,9 @@ def _version() -> str:
     return version("escala")
 
 
-def foreign(folder: Path, verb: str) -> str | None:
-    """Why the folder is not an untouched output of this verb; None if it is."""
+def foreign(folder: Path, verb: str, strict: bool = False) -> str | None:
+    """Why the folder is not an untouched output of this verb; None if it is. strict: what Escala writes into it later,
+    and knows by itself, has to be as the manifest says, too."""
     try:
         manifest = json.loads((folder / MARK).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -88,7 +90,7 @@ def foreign(folder: Path, verb: str) -> str | None:
     if files.get(MARK) != _digest_of_manifest(manifest):
         return f"holds a {MARK} that was changed since {wrote} wrote it"
     for name in entries(folder):
-        if name == MARK or (name == PAGE and own_page(folder / name)):
+        if name == MARK or (not strict and name in _LATER and _LATER[name](folder / name)):
             continue
         if name not in files:
             return f"holds {name[:200]!r}, which {wrote} did not write there"
@@ -108,7 +110,7 @@ def written(folder: Path) -> set[str]:
     found = {
         name for name in entries(folder) if name != MARK and name in files and digest(folder / name) == files[name]
     }
-    found |= {PAGE} if own_page(folder / PAGE) else set()
+    found |= {name for name, is_own in _LATER.items() if is_own(folder / name)}
     return found | ({MARK} if files and files.get(MARK) == _digest_of_manifest(manifest) else set())
 
 
@@ -133,3 +135,24 @@ def own_page(path: Path) -> bool:
     return (
         seal is not None and hashlib.sha256(text[: len(text) - len(seal.group())]).hexdigest() == seal.group(1).decode()
     )
+
+
+def sealed_document(told: Mapping[str, Any]) -> dict[str, Any]:
+    """A document with its own hash, by which it is known to be unchanged."""
+    plain = {name: value for name, value in told.items() if name != "sha256"}
+    return {**plain, "sha256": hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()}
+
+
+def own_document(path: Path) -> bool:
+    """Is this a document of `sealed_document` that nobody changed?"""
+    if path.is_symlink() or not path.is_file():
+        return False
+    try:
+        told = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(told, dict) and "sha256" in told and sealed_document(told) == told
+
+
+_LATER = {PAGE: own_page, JUDGED: own_document}
+"""What Escala writes into a folder that is whole already, and knows by itself: it can be written again."""
