@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import json
+import math
 import os
 import re
 from pathlib import Path
@@ -102,8 +103,9 @@ def test_train_then_evaluate(escala_: Escala, week: Path, tmp_path: Path) -> Non
 
 @pytest.mark.learn
 def test_what_a_killed_training_began_to_write_is_no_file_of_anybody_elses(
-    escala_: Escala, week: Path, tmp_path: Path
+    escala_: Escala, week: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("escala.agents.training.learning_curve.LEAST_S", math.inf)  # no curve, however slow the machine
     out = tmp_path / "agent"
     out.mkdir()
     (out / ".part-4194305-checkpoint.npz").touch()  # of a process that is over

@@ -113,6 +113,17 @@ def test_what_was_kept_and_what_was_compiled_does_not_count_for_the_time_left() 
     assert work.came[-1][1] == "progress: training: 62 % done, about 0:11:50 left, 0:04:00 since the start"
 
 
+def test_the_line_of_a_compilation_counts_as_one() -> None:
+    work = Watched()
+    work.begin("replaying")
+    work.pass_s(20)
+    work.lines.wait()
+    work.pass_s(59)
+    assert work.came == []
+    work.pass_s(1)
+    assert [second for second, _ in work.came] == [80]
+
+
 def test_a_time_left_that_has_passed_is_not_told() -> None:
     work = Watched()
     share = work.begin("replaying")

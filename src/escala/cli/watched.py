@@ -98,9 +98,10 @@ class Lines:
             self._reset(what)
 
     def wait(self) -> None:
-        """See `Shown`. Whoever compiles says so, so the next line has time."""
+        """See `Shown`. Whoever compiles says so in a line, from which the time to the next is counted."""
         with self._lock:
             self._last, self._base = self._clock(), None
+            self._gap_s = max(self._gap_s, NEXT_S)
             self._from = self._last, self._done()
 
     def move(self, done: float) -> None:
