@@ -74,7 +74,7 @@ def campaign(
     runs = runs_of(
         asked,
         None if begin is None else begin("reading the logs"),
-        lambda log, jobs: remarks.extend(f"{log.name}: {line}" for line in log.remarks(jobs)),
+        lambda log, jobs, _: remarks.extend(f"{log.name}: {line}" for line in log.remarks(jobs)),
     )
     with engine as each, journal.opened(folder) as kept:
         unique = {run.key: run for run in runs}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import io
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from escala.campaigns.definition import Definition, Log
@@ -20,6 +22,7 @@ from escala.policies.files import identity
 from escala.policies.heeded import unheeded
 from escala.policies.queues import ESTIMATES
 from escala.workload import Workload
+from escala.workload.generate import GENERATORS
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,43 @@ class Run:
         return self.predictors.get(name, getattr(self.options, name))
 
 
+class Choice(NamedTuple):
+    """What decides in a run. looks: at its seed? policies, unheeded: see `Run`."""
+
+    scheduler: str
+    shutdown: str
+    options: Options
+    looks: bool
+    predictors: Mapping[str, str]
+    policies: str
+    unheeded: list[str]
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options as `simulate` takes them."""
+        return given_to(self.options, 0, self.predictors)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The options that `policies` does not say."""
+        return {name: value for name, value in self.options.told().items() if name not in (*ESTIMATES, "seed")}
+
+
+def log_digest(log: Log, seed: int, jobs: Workload | None = None) -> str:
+    """The hash of what a log holds: of a file of its jobs, which are read where they are not given; of a generated one
+    of all that they depend on beside the state of Escala, so that none need be generated."""
+    if log.generator is None:
+        return digest_of(log.load(seed) if jobs is None else jobs)
+    return _sha([log.generator, _settled(log, seed), np.__version__])
+
+
+def _settled(log: Log, seed: int) -> dict[str, Any]:
+    """All settings of a generator, those left out too."""
+    own = inspect.signature(GENERATORS[str(log.generator)]).bind(**{"seed": seed, **log.settings})
+    own.apply_defaults()
+    return own.arguments
+
+
 def digest_of(workload: Workload) -> str:
     """SHA-256 of every column of the jobs, wherever they were read."""
     stream = io.BytesIO()
@@ -58,10 +98,11 @@ def digest_of(workload: Workload) -> str:
 def runs_of(
     asked: Definition,
     progress: Callable[[float], None] | None = None,
-    heard: Callable[[Log, Workload], None] | None = None,
+    heard: Callable[[Log, Workload, Sequence[Choice]], None] | None = None,
 ) -> list[Run]:
-    """Every run, in the order of the definition; each log is read once. A seed that changes nothing makes one run, not
-    several, and so does an option. heard: called with each log and its jobs, those of the first seed.
+    """Every run, in the order of the definition; each log is read once, a generated one with the first seed. A seed
+    that changes nothing makes one run, not several, and so does an option. heard: called with each log, its jobs (those
+    of the first seed) and all choices of policies and options.
 
     Raises EscalaError where a log cannot be read or generated.
     """
@@ -69,12 +110,10 @@ def runs_of(
     choices, program = list(_choices(asked)), made_by()
     machines = [(machine, _sha(machine.spec())) for machine in asked.platforms]
     for k, log in enumerate(asked.logs):
-        digests: dict[int, str] = {}
-        for drawn in asked.seeds if log.seeded else asked.seeds[:1]:
-            jobs = log.load(drawn)
-            if heard is not None and not digests:
-                heard(log, jobs)
-            digests[drawn] = digest_of(jobs)
+        jobs = log.load(asked.seeds[0])
+        if heard is not None:
+            heard(log, jobs, choices)
+        digests = {seed: log_digest(log, seed, jobs) for seed in (asked.seeds if log.seeded else asked.seeds[:1])}
         for machine, spec in machines:
             for one in choices:
                 for seed in asked.seeds if one.looks or log.seeded else (None,):
@@ -87,24 +126,7 @@ def runs_of(
     return found
 
 
-class _Choice(NamedTuple):
-    """What decides in a run. looks: at its seed? policies, unheeded: see `Run`."""
-
-    scheduler: str
-    shutdown: str
-    options: Options
-    looks: bool
-    predictors: Mapping[str, str]
-    policies: str
-    unheeded: list[str]
-
-    @property
-    def told(self) -> dict[str, Any]:
-        """The options that `policies` does not say."""
-        return {name: value for name, value in self.options.told().items() if name not in (*ESTIMATES, "seed")}
-
-
-def _choices(asked: Definition) -> Iterator[_Choice]:
+def _choices(asked: Definition) -> Iterator[Choice]:
     """Every choice of policies and options, in order; those that differ by what changes nothing are one."""
     settings = asked.settings()
     for scheduler, shutdown in itertools.product(asked.schedulers, asked.shutdowns):
@@ -118,7 +140,13 @@ def _choices(asked: Definition) -> Iterator[_Choice]:
             seen.add(choice)
             about = policies_digest(scheduler, shutdown, options, predictors)
             unused = [name for name in asked.options if name in nothing]
-            yield _Choice(scheduler, shutdown, options, looks, predictors, about, unused)
+            yield Choice(scheduler, shutdown, options, looks, predictors, about, unused)
+
+
+def given_to(options: Options, seed: int, predictors: Mapping[str, str]) -> dict[str, Any]:
+    """The options of a run as `simulate` takes them. Which nodes a job had enters no figure, and is not recorded."""
+    settled = with_options(options, seed=seed, record=False)
+    return {name: getattr(settled, name) for name in settled.__dataclass_fields__} | dict(predictors)
 
 
 def policies_digest(scheduler: str, shutdown: str, options: Options, predictors: Mapping[str, str]) -> str:
