@@ -55,9 +55,10 @@ def test_campaign_tells_the_best_and_writes_a_table_and_a_page(escala_: Escala, 
 
 def test_failed_runs_are_named_and_give_status_1(escala_: Escala, log: Path, tmp_path: Path) -> None:
     file, out = tmp_path / "campaign.toml", tmp_path / "out"
-    file.write_text(ASKED.format(log=log, machine="2x1:grid5000"))
+    asked = ASKED.format(log=log, machine="4x1:grid5000").replace("never", "off-reservation:3")
+    file.write_text(asked.replace("oracle", "off-reservation:4"))
     told = escala_("campaign", file, "--out", out, "--on", "local:1")
-    assert told.status == 1 and "6 of them failed" in told.out and told.out.count("failed: small, 2x1:grid5000, ") == 5
+    assert told.status == 1 and "6 of them failed" in told.out and told.out.count("failed: small, 4x1:grid5000, ") == 5
     assert "and 1 more, in the column error" in told.out and "Failed runs: 6" in (out / "index.html").read_text()
 
 
@@ -106,6 +107,14 @@ def test_a_wrong_file_is_one_line(escala_: Escala, log: Path, tmp_path: Path) ->
         ), told.err
     assert escala_("campaign", tmp_path / "none.toml", "--out", tmp_path / "out").status == 2
     assert not (tmp_path / "out").exists()
+
+
+def test_a_job_that_fits_no_platform_is_one_line(escala_: Escala, log: Path, tmp_path: Path) -> None:
+    file = tmp_path / "campaign.toml"
+    file.write_text(ASKED.format(log=log, machine="2x1:grid5000"))
+    told = escala_("campaign", file, "--out", tmp_path / "out", "--on", "local:1")
+    assert told.status == 2 and len(told.err.strip().splitlines()) == 1 and not (tmp_path / "out").exists()
+    assert "log 'small' on platform '2x1:grid5000': job '2'" in told.err and 'oversized = "drop"' in told.err
 
 
 def test_the_page_that_explains_it_works_as_it_is_written(

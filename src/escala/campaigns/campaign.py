@@ -12,14 +12,16 @@ from typing import Any
 import polars as pl
 
 from escala.campaigns import journal
-from escala.campaigns.definition import Definition, read_definition
-from escala.campaigns.runs import Run, runs_of
+from escala.campaigns.definition import Definition, Log, read_definition
+from escala.campaigns.runs import Choice, Run, runs_of
+from escala.campaigns.trial import refuse_misfits
 from escala.campaigns.work import ENERGIES, FIGURES, Replays
 from escala.engines import engine_of
 from escala.errors import number_of
 from escala.foresight import known_to
 from escala.policies.pairs import Begin
 from escala.policies.queues import ESTIMATES
+from escala.workload import Workload
 from escala.writing import whole_file
 
 RUNS, SECONDS = "runs.parquet", "seconds.parquet"
@@ -65,17 +67,20 @@ def campaign(
     the same for any. A run that fails is tried once more, then named in the table.
 
     Raises:
-        EscalaError: a contradiction in the definition, a log that cannot be read, a folder of something else, another
-            campaign in it, an engine that is not there.
+        EscalaError: a contradiction in the definition, a log that cannot be read, a job that can never run on one of
+        the platforms, an agent of another machine, a folder of something else, another campaign in it, an engine that
+        is not there.
     """
     folder = Path(out)
     engine, asked = engine_of(on, folder), read_definition(spec)
     remarks: list[str] = []
-    runs = runs_of(
-        asked,
-        None if begin is None else begin("reading the logs"),
-        lambda log, jobs, _: remarks.extend(f"{log.name}: {line}" for line in log.remarks(jobs)),
-    )
+
+    def heard(log: Log, jobs: Workload, choices: Sequence[Choice]) -> None:
+        remarks.extend(f"{log.name}: {line}" for line in log.remarks(jobs))
+        for machine in asked.platforms:
+            refuse_misfits(log.name, jobs, machine, choices)
+
+    runs = runs_of(asked, None if begin is None else begin("reading the logs"), heard)
     with engine as each, journal.opened(folder) as kept:
         unique = {run.key: run for run in runs}
         left = [run for key, run in unique.items() if key not in kept.found]

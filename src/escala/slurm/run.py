@@ -31,6 +31,7 @@ from escala.workload import Workload
 
 Ints = NDArray[np.int64]
 STATES = pl.Series(["REJECTED", "QUEUED", "QUEUED", "RUNNING", "COMPLETED", "REJECTED"])
+DROP = "drop such jobs with oversized='drop' (--oversized drop)"
 HEEDED = ("oversized", "seed", "record")
 
 
@@ -46,23 +47,8 @@ def run_slurm(
     scheduler: "slurm", "slurm:KEY=VALUE...", or `Settings`. EscalaError for options that mean nothing here, for jobs
     that can never run (or REJECTED rows, with oversized="drop"), and for unknown keys.
     """
-    refuse_options(options)
-    site = site_of(platform)
-    settings = scheduler if isinstance(scheduler, Settings) else changed(settings_of(site), scheduler)
-    if workload.needs_speed():
-        raise EscalaError(
-            f"workload {workload.name!r} gives work in flop: read it with a speed, or name the platform's"
-        )
     began = time.perf_counter()
-    asked = Asking(workload, site, settings).asked()
-    if asked.refused and options.oversized == "error":
-        j, why = next(iter(asked.refused.items()))
-        more = f" (and {len(asked.refused) - 1} more jobs)" if len(asked.refused) > 1 else ""
-        raise EscalaError(
-            f"job {quoted(workload.jobs['job_id'][j])} of workload {workload.name!r} can never run on site "
-            f"{quoted(site.name)}: {why}{more}: mend the job or the site, or drop such jobs with oversized='drop' "
-            "(--oversized drop)"
-        )
+    site, settings, asked = asked_of(workload, platform, scheduler, options)
     run = play(workload, site, settings, asked, progress)
     about = {
         "scheduler": scheduler if isinstance(scheduler, str) else NAME,
@@ -74,6 +60,29 @@ def run_slurm(
     if not isinstance(scheduler, str):
         about["objects"] = ["scheduler"]
     return _result(run, workload, site, asked, options, about)
+
+
+def asked_of(
+    workload: Workload, platform: Platform, scheduler: str | Settings, options: Options, else_: str = DROP
+) -> tuple[Site, Settings, Asked]:
+    """The site, the settings, and what the jobs ask for there; EscalaError as of `run_slurm`. else_: what to do if not
+    mend a job that can never run, or the site."""
+    refuse_options(options)
+    site = site_of(platform)
+    settings = scheduler if isinstance(scheduler, Settings) else changed(settings_of(site), scheduler)
+    if workload.needs_speed():
+        raise EscalaError(
+            f"workload {workload.name!r} gives work in flop: read it with a speed, or name the platform's"
+        )
+    asked = Asking(workload, site, settings).asked()
+    if asked.refused and options.oversized == "error":
+        j, why = next(iter(asked.refused.items()))
+        more = f" (and {len(asked.refused) - 1} more jobs)" if len(asked.refused) > 1 else ""
+        raise EscalaError(
+            f"job {quoted(workload.jobs['job_id'][j])} of workload {workload.name!r} can never run on site "
+            f"{quoted(site.name)}: {why}{more}: mend the job or the site, or {else_}"
+        )
+    return site, settings, asked
 
 
 def play(

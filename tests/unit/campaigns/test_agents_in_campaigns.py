@@ -92,6 +92,16 @@ def test_ray_gives_the_same_table(spec: dict[str, Any], monkeypatch: pytest.Monk
     assert Path("ray", RUNS).read_bytes() == Path("local", RUNS).read_bytes()
 
 
+def test_an_agent_of_another_machine_is_one_line_before_anything_runs(spec: dict[str, Any]) -> None:
+    agent = f"agent:{AGENTS / 'grid2019' / 'agents' / 'fresh-all-0'}"
+    asked = {**spec, "schedulers": ["easy", agent], "shutdowns": ["never"]}
+    with pytest.raises(
+        escala.EscalaError, match=r"^log 'lublin' on platform '64x2' under agent:.*schedules one machine"
+    ):
+        escala.campaign({**asked, "platforms": ["64x2"]}, "out", "local:1")
+    assert not Path("out").exists()
+
+
 def test_a_kill_changes_no_table(spec: dict[str, Any]) -> None:
     asked = {**spec, "schedulers": ["easy", "agent:queue"], "shutdowns": ["agent:power", "policy:tuned"]}
     whole = escala.campaign(asked, "whole", "local:1")

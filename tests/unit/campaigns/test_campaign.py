@@ -229,21 +229,14 @@ def test_a_failing_run_is_tried_twice_and_named(
     spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = _counted(monkeypatch)
-    asked = {
-        **spec,
-        "logs": spec["logs"][:1],
-        "platforms": ["2x1:grid5000", "16x1:grid5000"],
-        "schedulers": ["easy"],
-        "options": {},
-    }
+    off = "off-reservation:16"
+    asked = {**spec, "logs": spec["logs"][:1], "schedulers": ["easy", "fcfs"], "shutdowns": [off, "never"]}
     found = escala.campaign(asked, tmp_path / "out", "local:1")
-    assert (found.done, found.failed, len(made)) == (2, 2, 2 * 2 + 2)
+    assert (found.done, found.failed, len([one for one in made if one[1] == off])) == (2, 2, 2 * 2)
     errors = found.runs.filter(pl.col("error").is_not_null())
-    assert errors["platform"].to_list() == ["2x1:grid5000"] * 2 and "can never run of 2 cores" in errors["error"][0]
-    assert (
-        errors["mean_wait_s"].null_count() == 2
-        and found.runs.filter(platform="16x1:grid5000")["mean_wait_s"].null_count() == 0
-    )
+    assert errors["shutdown"].to_list() == [off] * 2 and "keeps 16 of 16 nodes off" in errors["error"][0]
+    assert errors["mean_wait_s"].null_count() == 2
+    assert found.runs.filter(shutdown="never")["mean_wait_s"].null_count() == 0
     again = escala.campaign(asked, tmp_path / "out", "local:1")
     assert (again.done, again.kept, again.failed) == (0, 2, 2), "it is tried again, what went well is not"
 
@@ -352,6 +345,45 @@ def test_contradictions_are_one_line_before_anything_runs(
     with pytest.raises(escala.EscalaError) as told:
         escala.campaign(asked, tmp_path / "out", "local:1")
     assert said in str(told.value) and "\n" not in str(told.value) and not (tmp_path / "out").exists()
+
+
+SLURM = {"schedulers": ["slurm"], "shutdowns": ["never"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"platforms": ["2x1:grid5000"], "options": {}}, 'drop such jobs with oversized = "drop" in [options]'),
+        ({"schedulers": ["easy", "slurm"]}, "under slurm + timeout:0: scheduler slurm leaves nodes on"),
+        ({**SLURM, "options": {"until_s": 9.0}}, "option until_s means nothing"),
+        ({**SLURM, "platforms": ["2x1"], "options": {}}, "can never run on site"),
+        ({"schedulers": ["conservative:queue=sjf"], "options": {"depth": 1, "oversized": "drop"}}, "give rebuild=True"),
+        ({"options": {"estimate": "estimate_x"}}, "the log lacks this column"),
+    ],
+)  # fmt: skip
+def test_what_can_never_run_is_one_line_before_anything_runs(
+    spec: dict[str, Any], tmp_path: Path, change: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = _counted(monkeypatch)
+    with pytest.raises(escala.EscalaError) as told:
+        escala.campaign({**spec, **change}, tmp_path / "out", "local:1")
+    line = str(told.value)
+    assert said in line and "\n" not in line and made == [] and not (tmp_path / "out").exists()
+    assert line.startswith(f"log 'small' on platform '{change.get('platforms', ['16x1:grid5000'])[0]}'"), line
+
+
+def test_a_trial_asks_each_choice_once_and_leaves_other_faults_to_the_runs(
+    spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[Any] = []
+
+    def simulate(jobs: Any, machine: Any, scheduler: str, shutdown: str, **options: Any) -> None:
+        tried.append((jobs.name, scheduler, shutdown, len(jobs)))
+        raise RuntimeError("of somebody else's code")
+
+    monkeypatch.setattr("escala.campaigns.trial.simulate", simulate)
+    found = escala.campaign({**spec, "seeds": "0..9"}, tmp_path / "out", "local:1")
+    assert len(tried) == len(set(tried)) == 2 * 4 and {few for *_, few in tried} <= {2, 3} and found.failed == 0
 
 
 def test_seeds_as_a_range(spec: dict[str, Any]) -> None:
