@@ -82,6 +82,27 @@ def test_days_are_told_from_those_that_it_learnt_from(
 
 
 @pytest.mark.parametrize(
+    ("others", "within"),
+    [
+        ((0, 4, 9), 0),  # all that it learnt from, the last for validation
+        ((0, 4), 2),
+        ((0, 4, 8, 9), 2),
+        ((0, 3, 9), 2),
+        ((1, 4, 9), 2),
+    ],
+)
+def test_days_drawn_among_those_that_it_learnt_from_are_not_seen(others: tuple[int, ...], within: int) -> None:
+    """By the numbers of days and jobs, the first and the last."""
+    trained = {
+        "workload": {"days": 2, "jobs": 20, "first": "month#0", "last": "month#4"},
+        "validation_days": {"days": 1, "jobs": 10, "first": "month#9", "last": "month#9"},
+    }
+    how = {"window": "drain", "platform": "orion", "escala": "0.1.0"}
+    found = evidence.of_days(_judged(), trained, "month", _days(1, 2), _days(*others), **how)
+    assert (found["within"], "It learnt from none of them." in evidence.told(found)) == (within, not within)
+
+
+@pytest.mark.parametrize(
     ("workload", "before", "stands"),
     [
         ({"name": "month", "source": "month.swf", "jobs": 400}, 400, "later"),

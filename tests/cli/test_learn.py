@@ -191,6 +191,8 @@ def test_a_random_split_is_the_same_to_train_and_to_evaluate(escala_: Escala, we
         tmp_path / "judged",
     ]
     assert escala_(*judge, *of, "--after", "4").status == 0
+    kept = json.loads((tmp_path / "agent" / "judged.json").read_text())["judgements"]
+    assert [one["stands"] for one in kept] == ["apart"], "days drawn apart, among those that it learnt from"
     with (tmp_path / "judged" / "days.csv").open() as file:
         judged = [row["day"] for row in csv.DictReader(file) if row["policy"] == "timeout:0"]
     assert judged == [days[k].name for k in held_out]

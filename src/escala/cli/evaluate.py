@@ -87,7 +87,8 @@ def evaluate(
         begin(f"reading {workload}")
         trained, machine = _trained(agent, platform, power)
         log = read_log(workload, read, machine)
-        chosen = _later_days(log, workload, drawn_by, after, group)[:days]
+        first, chosen = _parted(log, workload, drawn_by, after, group)
+        chosen = chosen[:days]
         room.check_agent(headroom, trained, chosen, machine)
         names = [f"agent:{agent}", *(beside or ())]
         pieces = pieces_of(folder, log, machine, names, days=[day.name for day in chosen], seed=seed, window=window)
@@ -101,7 +102,7 @@ def evaluate(
         if folder is not None:
             _write(folder, played, judged, measured, about | drawn)
     found = evidence.of_days(
-        judged, trained.manifest, log.name, chosen, window=window, power=machine.power_line, **drawn
+        judged, trained.manifest, log.name, chosen, first, window=window, power=machine.power_line, **drawn
     )
     note = _keep(agent, found, machine, trained)
     _tell(judged, measured, log, machine, len(chosen), as_json, note)
@@ -140,16 +141,18 @@ def _trained(agent: Path, platform: str | None, power: str | None) -> tuple[Any,
     return trained, escala.read_platform(machine, power)
 
 
-def _later_days(log: Any, workload: Path, drawn_by: int | None, after: int, groups: list[int] | None) -> list[Any]:
-    """The days to judge on."""
+def _parted(
+    log: Any, workload: Path, drawn_by: int | None, after: int, groups: list[int] | None
+) -> tuple[list[Any], list[Any]]:
+    """The first days, and those to judge on."""
     from escala.studies.lab.days import days_of
 
-    _, later = splitting.parted(days_of(log), drawn_by, after)
+    first, later = splitting.parted(days_of(log), drawn_by, after)
     if not later:
         raise EscalaError(f"{workload}: no day is left to judge on after the first {after}; give a smaller --after")
     if not (chosen := of_groups(later, groups)):
         raise EscalaError(f"{workload}: {none_of(later, groups)} to judge on")
-    return chosen
+    return of_groups(first, groups), chosen
 
 
 def _tell(

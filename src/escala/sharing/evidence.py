@@ -32,20 +32,30 @@ DAY = re.compile(r"(.*)#(\d+)")
 ENDS = {"drain": "each run to its last job", "cut": "each cut at its end", "weeks": "in one replay of the whole log"}
 STANDS = {
     "later": "All of them come after the last that it learnt from.",
-    "apart": "None of them lies between the first and the last that it learnt from.",
+    "apart": "It learnt from none of them.",
     "other": "It learnt from another log.",
     "unknown": "Its folder does not say whether it learnt from them.",
 }
 
 
-def of_days(judged: pl.DataFrame, manifest: Mapping[str, Any], log: str, days: Sequence[Any], **about: Any) -> Any:
+def of_days(
+    judged: pl.DataFrame,
+    manifest: Mapping[str, Any],
+    log: str,
+    days: Sequence[Any],
+    others: Sequence[Any] = (),
+    **about: Any,
+) -> Any:
     """A judgement by days. judged: as `metrics.compare.episodes` gives it; manifest: of the agent; days: Workloads;
-    about: platform, window, and what else is to be kept."""
+    others: days of the log, in time order, of which none is judged; about: platform, window, and what else is to be
+    kept."""
     names = ("metric", "policy", KNOWS, "mean", "change", "change_low", "change_high")
     rows = judged.select(name for name in names if name in judged.columns).to_dicts()
     row = "agent" if manifest.get("sampled", True) else "agent (argmax)"
     found = {"reference": judged["policy"][0], "acts": row if row in judged["policy"] else "agent", "figures": rows}
-    return _about(manifest, log, days, 0) | found | about
+    told = _about(manifest, log, days, 0)
+    told |= {"within": 0, "stands": "apart"} if told["within"] and _learnt_from(manifest, others) else {}
+    return told | found | about
 
 
 def of_weeks(
@@ -143,6 +153,19 @@ def _about(manifest: Mapping[str, Any], log: str, days: Sequence[Any], before: i
     within, stands = _standing(manifest, log, names, before)
     found = {"log": log, "days": len(names), "jobs": jobs, "first": names[0], "last": names[-1]}
     return found | {"stands": stands, "within": within}
+
+
+def _learnt_from(manifest: Mapping[str, Any], days: Sequence[Any]) -> bool:
+    """Are these all the days that the agent learnt from and was chosen by, as their first and last, their number and
+    that of their jobs say?"""
+    told = [about for key in ("workload", "validation_days") if isinstance(about := manifest.get(key), Mapping)]
+    if not days or not all({"days", "jobs", "first", "last"} <= set(about) for about in told):
+        return False
+    ends = {about[name] for about in told for name in ("first", "last")}
+    counts = [sum(about[name] for about in told) for name in ("days", "jobs")]
+    return {days[0].name, days[-1].name} <= ends <= {day.name for day in days} and counts == [
+        len(days), sum(len(day) for day in days)
+    ]  # fmt: skip
 
 
 def _standing(manifest: Mapping[str, Any], log: str, names: Sequence[str], before: int) -> tuple[int, str]:
