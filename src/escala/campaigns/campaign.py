@@ -122,8 +122,8 @@ def _table(
         (
             run.log.name,
             run.platform.name,
-            run.scheduler,
-            run.shutdown,
+            asked.as_written(run.scheduler),
+            asked.as_written(run.shutdown),
             run.seed,
             errors.get(run.key),
             run.key,
@@ -133,7 +133,7 @@ def _table(
     ]
     about = {**dict.fromkeys(TEXTS, pl.String), "seed": pl.Int64, "error": pl.String, "key": pl.String}
     table = pl.DataFrame(rows, schema={**about, **figures, "knows": pl.String}, orient="row")
-    options = [pl.Series(name, [_cell(run.option(name)) for run in runs]) for name in asked.options]
+    options = [pl.Series(name, [_cell(asked.as_written(run.option(name))) for run in runs]) for name in asked.options]
     return table.with_columns(options).select(*TEXTS, *asked.options, "seed", *figures, "knows", "error", "key")
 
 

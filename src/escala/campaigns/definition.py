@@ -8,10 +8,11 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from escala.campaigns.beside import beside
 from escala.errors import EscalaError, nearest, quoted
 from escala.options import Options, with_options
 from escala.platform import Platform, read_platform
@@ -70,7 +71,8 @@ class Log:
 @dataclass(frozen=True)
 class Definition:
     """A campaign, in the order of its file. options: name -> the values that it takes in turn. drawing: the schedulers
-    and shutdown policies that draw by the seed of their run."""
+    and shutdown policies that draw by the seed of their run. written: names of policies with their paths as they are
+    found from the current folder -> as they are written."""
 
     logs: tuple[Log, ...]
     platforms: tuple[Platform, ...]
@@ -79,6 +81,11 @@ class Definition:
     options: Mapping[str, tuple[Any, ...]]
     seeds: tuple[int, ...]
     drawing: frozenset[str] = frozenset()
+    written: Mapping[str, str] = field(default_factory=dict)
+
+    def as_written(self, value: Any) -> Any:
+        """A name of a policy as it is written; all else as it is."""
+        return self.written.get(value, value) if isinstance(value, str) else value
 
     def settings(self) -> list[tuple[Options, dict[str, str]]]:
         """Every choice of options, the last of them changing fastest; beside each those that are predictors of other
@@ -92,12 +99,19 @@ class Definition:
 
 
 def read_definition(spec: str | os.PathLike[str] | Mapping[str, Any], name: str = "campaign") -> Definition:
-    """The campaign of a TOML file, or of a dictionary of the same form; name: what errors call that.
+    """The campaign of a TOML file, whose relative paths begin in its folder, or of a dictionary of the same form, whose
+    begin in the current one; name: what errors call that.
 
     Raises EscalaError, one line: no such file, unknown keys, names or values, an empty list, something twice, a
     shutdown policy without a power profile.
     """
-    told, where = (dict(spec), name) if isinstance(spec, Mapping) else (read_toml(Path(spec)), str(spec))
+    written: dict[str, str] = {}
+    if isinstance(spec, Mapping):
+        told, where = dict(spec), name
+    else:
+        told, where = read_toml(Path(spec)), str(spec)
+        if (folder := Path(spec).parent) != Path():
+            told, written = beside(told, folder)
     try:
         for key in told:
             if key not in KEYS:
@@ -109,6 +123,7 @@ def read_definition(spec: str | os.PathLike[str] | Mapping[str, Any], name: str 
             shutdowns=tuple(_listed(told, "shutdowns", str, ["never"])),
             options=_options(told.get("options", {})),
             seeds=_seeds(told),
+            written=written,
         )
         return replace(found, drawing=_checked(found))
     except EscalaError as error:
