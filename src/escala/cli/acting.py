@@ -12,6 +12,7 @@ import typer
 from escala.errors import EscalaError
 
 if TYPE_CHECKING:
+    from escala.bridges.slurm.guard import Limits
     from escala.bridges.slurm.seen import Seen
     from escala.bridges.slurm.snapshots import Layout
 
@@ -25,7 +26,8 @@ def _guard(name: str, metavar: str, help: str, least: float | None = 0) -> Any:
 def guards_of(
     *,
     allow: Annotated[
-        str | None, _guard("--allow", "NODES", "nodes that may be switched, as n[1-8] [none]", None)
+        str | None,
+        _guard("--allow", "NODES", "nodes that may be switched, as n[1-8] [all where none is in truth]", None),
     ] = None,
     spare: Annotated[int, _guard("--spare", "N", "nodes that stay on and idle")] = 1,
     switches: Annotated[int, _guard("--switches", "N", "nodes switched off, and on, a minute at most", 1)] = 6,
@@ -84,6 +86,18 @@ def permitted(mode: str, guards: dict[str, Any], eyes: Any) -> None:
         )
 
 
+def limits_of(guards: dict[str, Any], at: Layout) -> Limits:
+    """The limits for the nodes of a partition; EscalaError where it has not all that are named."""
+    from escala.bridges.slurm.guard import Limits
+    from escala.bridges.slurm.hosts import expand
+
+    allowed = frozenset(at.names if guards["allow"] is None else expand(guards["allow"]))
+    unknown = sorted(allowed - set(at.names))
+    if unknown:
+        raise EscalaError(f"--allow {guards['allow']}: {unknown[0]} is no node of partition {at.partition}")
+    return Limits(**guards["limits"], allowed=allowed)
+
+
 def hands_of(
     mode: str, at: Layout, guards: dict[str, Any], eyes: Any, folder: Path, period: float, first: Seen, held: ExitStack
 ) -> Any:
@@ -92,20 +106,15 @@ def hands_of(
         return None
     from escala.bridges.slurm.actor import Actor, Changes
     from escala.bridges.slurm.alone import Presence, alone, cluster_of, refuse_others
-    from escala.bridges.slurm.guard import Guard, Limits
+    from escala.bridges.slurm.guard import Guard
     from escala.bridges.slurm.hands import Steering
-    from escala.bridges.slurm.hosts import expand
 
-    allowed = frozenset(at.names if guards["allow"] is None else expand(guards["allow"]))
-    unknown = sorted(allowed - set(at.names))
-    if unknown:
-        raise EscalaError(f"--allow {guards['allow']}: {unknown[0]} is no node of partition {at.partition}")
+    limits = limits_of(guards, at)
     if mode in ("power", "full") and not at.switches:
         raise EscalaError(
             f"--mode {mode} switches nodes: say by --power what that takes, as --power taurus or "
             "computing=200,idle=100,..."
         )
-    limits = Limits(**guards["limits"], allowed=allowed)
     if limits.lease_s < 3 * period:
         raise EscalaError(
             f"--lease {limits.lease_s:g}: less than three periods of {period:g} s, so that it would end between two "

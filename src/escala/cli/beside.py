@@ -14,7 +14,7 @@ import typer
 
 from escala.cli import asked
 from escala.cli import options as opt
-from escala.cli.acting import ACTING, guards_of, hands_of, permitted, user
+from escala.cli.acting import ACTING, guards_of, hands_of, limits_of, permitted, user
 from escala.cli.policies import POINTER
 from escala.cli.replay import policies
 from escala.cli.shields import counted, listed
@@ -129,7 +129,8 @@ def slurm(
             desk.warm()
             folder.mkdir(parents=True, exist_ok=True)
             named = {name: about.get(name, "") for name in ("slurm", "cluster")}
-            beside = Beside(eyes, desk, at, folder, Setting(mode, period, named, options), hands)
+            setting = Setting(mode, period, named, options, limits_of(guards, at))
+            beside = Beside(eyes, desk, at, folder, setting, hands)
             if hands is not None:
                 held.callback(hands.end)
                 hands.begin(eyes.read)
@@ -266,12 +267,20 @@ class _Saying:
         found = (
             told
             if told is not None
-            else [f"{verb} {_some(beside.last[key])}" for key, verb in _VERBS.items() if beside.last.get(key)]
+            else [f"{verb} {_some(names)}" for key, verb in _VERBS.items() if (names := self._open(key))]
         )
         line = "; ".join(found)
         if line and line != self._before:
             _tell(f"{self._now()} {self.mode}: {'' if told else 'would '}{line}")
         self._before = line
+
+    def _open(self, what: str) -> list[str]:
+        """What the policy wants of that, and no guard refuses."""
+        from escala.bridges.slurm.guard import OFF_NODE, WAKE
+
+        kind = {"offs": OFF_NODE, "wakes": WAKE}.get(what)
+        refused = {name for one, name, _ in self._beside.last.get("refused", ()) if one == kind}
+        return [name for name in self._beside.last.get(what, ()) if name not in refused]
 
     def _now(self) -> str:
         return time.strftime("%H:%M:%S", time.gmtime(self._beside.last["t"]))

@@ -167,7 +167,7 @@ class FakeSlurm:
     def _reason(self, job: FakeJob) -> str:
         if not job.priority:
             return "JobHeldUser"
-        if any(one.number == job.after and one.state != "COMPLETED" for one in self.jobs):
+        if job.after and any(one.number == job.after and one.state != "COMPLETED" for one in self.jobs):
             return "Dependency"
         return "Priority" if job.eligible <= self.now else "BeginTime"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from escala.bridges.slurm import shape as journals
+from escala.bridges.slurm.guard import Limits
 from escala.bridges.slurm.journal import records
 from escala.bridges.slurm.loop import JOURNAL, Beside, Setting
 from escala.bridges.slurm.reader import Reader
@@ -17,6 +18,8 @@ from tests.bridges.slurm.fake import EPOCH, FakeJob, FakeSlurm
 WATTS = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=5,switch_on_s=20"
 
 PERIOD = 10
+OPEN = {"spare": 0, "switches": 10**6, "min_on_s": 0.0, "min_off_s": 0.0, "longest_wait_s": 1e9}
+"""Guards that refuse next to nothing: a policy's own wishes."""
 
 
 def thirty_jobs() -> list[FakeJob]:
@@ -28,18 +31,20 @@ def thirty_jobs() -> list[FakeJob]:
 
 
 def beside_of(
-    slurm: Any, folder: Path, shutdown: str = "timeout:30", scheduler: str = "easy", looks_at: Any = None
+    slurm: Any, folder: Path, shutdown: str = "timeout:30", scheduler: str = "easy", looks_at: Any = None, **limits: Any
 ) -> Beside:
+    """limits: other ones than `OPEN`."""
     reader = looks_at or Reader(slurm, clock=slurm.clock)
     first = looks_at.first if looks_at else reader.read()
     at = layout(first, "batch", WATTS)
     folder.mkdir(exist_ok=True)
+    guards = Limits(**{**OPEN, "allowed": frozenset(at.names), **limits})
     beside = Beside(
         reader,
         Desk(at.platform, scheduler, shutdown),
         at,
         folder,
-        Setting("shadow", PERIOD, {"slurm": "22.05", "cluster": "lab"}),
+        Setting("shadow", PERIOD, {"slurm": "22.05", "cluster": "lab"}, {}, guards),
     )
     beside.begin(first.now_s)
     return beside

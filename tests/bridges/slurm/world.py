@@ -62,6 +62,9 @@ class World:
             self.beside.cycle()
             self.slurm.advance(PERIOD)
 
+    def told_of(self, name: str) -> list[Any]:
+        return [one[name] for one in records(self.folder / JOURNAL) if one["kind"] == LOOK and name in one]
+
     def told(self, name: str) -> list[Any]:
         return [entry for one in records(self.folder / JOURNAL) if one["kind"] == LOOK for entry in one.get(name, ())]
 

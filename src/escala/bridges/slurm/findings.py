@@ -34,7 +34,8 @@ class Findings:
     loose: jobs that asked for more nodes than their CPUs need. counts: of a shield's decisions. acting: of the looks in
     which nodes were switched in truth, where a journal has others too: they are in none of the other figures. away_s:
     what they watched in between.
-    kept: job -> user, and how long it waited for nodes while leases kept some off, s."""
+    kept: job -> user, and how long it waited for nodes while leases kept some off, s. guards: the limits that stood
+    before switches that were none in truth, each set once, the last one last; None: of a part before there were any."""
 
     about: dict[str, Any]
     first_s: float = math.nan
@@ -52,6 +53,7 @@ class Findings:
     acting: Findings | None = None
     away_s: float = 0.0
     kept: dict[str, tuple[str, float]] = field(default_factory=dict)
+    guards: list[dict[str, float | None] | None] = field(default_factory=list)
 
     @property
     def how(self) -> Counter[str]:
@@ -151,7 +153,8 @@ def find(path: Path) -> Findings:
         elif record["kind"] == BEGIN:
             acts = record["mode"] in SWITCHING
             parts[acts].begun += 1
-            parts[acts].about = record
+            parts[acts].about, limits = record, record.get("guards")
+            parts[acts].guards = [*(one for one in parts[acts].guards if one != limits), limits]
             who = {key: record[key] for key in ("policies", "names")} | {
                 "platform": Platform.from_spec(record["platform"]).spec()
             }

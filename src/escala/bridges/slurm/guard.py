@@ -157,8 +157,10 @@ class Guard:
         for counts in (memory.waited, *([memory.caused] if kept else [])):
             counts.update({name: counts.get(name, 0.0) + spent for name in memory.free if name in before})
         if not seen.left_out:  # else a job that is missing may still be there
-            memory.waited = {name: s for name, s in memory.waited.items() if _pending(seen, name)}
-            memory.caused = {name: s for name, s in memory.caused.items() if _pending(seen, name)}
+            free = set(memory.free)
+            for counts in (memory.waited, memory.caused):
+                for name in [name for name in counts if name not in free and not _pending(seen, name)]:
+                    del counts[name]
 
     def _boot(self, name: str, down: bool, now: float) -> None:
         """Of a node that is not on: has its boot failed?"""
@@ -234,7 +236,8 @@ class Guard:
 
     def claimed(self, seen: Seen) -> frozenset[str]:
         """Nodes that jobs of other partitions wait for: the policy does not see these."""
-        strangers = [job for job in seen.jobs.values() if job.free and not waits(job, self._at)]
+        here = self._at.partition
+        strangers = [job for job in seen.jobs.values() if here not in job.partition.split(",") and job.free]
         parts = {part for job in strangers for part in job.partition.split(",")}
         return frozenset(name for name in self._at.names if parts.intersection(seen.nodes[name].partitions))
 

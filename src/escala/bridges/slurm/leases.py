@@ -26,7 +26,8 @@ def wanted(seen: Seen, at: Layout, guard: Guard, wakes: Iterable[str], offs: Ite
     waking = [name for name in wakes if power_of(seen.nodes[name]) == OFF]
     claimed = guard.claimed(seen)
     if guard.held_up(seen):
-        return [Wanted(FREE, name) for name in kept if name in at.index]
+        given_up = [Wanted(FREE, name) for name in kept if name in at.index]
+        return [*given_up, *(Wanted(OFF_NODE, name) for name in offs)]  # which the guard refuses
     out: list[Wanted] = []
     for name, end in kept.items():
         node = seen.nodes.get(name)

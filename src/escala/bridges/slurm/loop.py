@@ -7,13 +7,15 @@ import hashlib
 import time
 import traceback
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from escala.bridges.slurm import shape as kinds
+from escala.bridges.slurm.as_if import AsIf
+from escala.bridges.slurm.guard import Limits
 from escala.bridges.slurm.journal import Journal
-from escala.bridges.slurm.pretend import Lived, Pretend
+from escala.bridges.slurm.pretend import Lived
 from escala.bridges.slurm.seen import ENDED, Job, Seen, changes
 from escala.bridges.slurm.snapshots import SAID, Layout, added, as_it_is, snapshot
 from escala.bridges.slurm.watch import Watch
@@ -51,13 +53,15 @@ class Hands(Protocol):
 
 @dataclass
 class Setting:
-    """mode: shadow, ... period_s: between two looks at most. options: of the policies. tolerance_s: starts within it
-    are the same."""
+    """mode: shadow, ... period_s: between two looks at most. options: of the policies. limits: of the guards through
+    which switches go that are none in truth; None: the usual ones, for all nodes. tolerance_s: starts within it are the
+    same."""
 
     mode: str
     period_s: float = 10.0
     about: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
+    limits: Limits | None = None
 
     @property
     def tolerance_s(self) -> float:
@@ -78,7 +82,9 @@ class Beside:
     ) -> None:
         self._looks, self._desk, self.at, self._setting, self._hands = looks, desk, at, setting, hands
         self.folder = folder
-        self._pretend = Pretend(at, setting.longest_s)
+        limits = setting.limits or Limits(allowed=frozenset(at.names))
+        self._as_if = AsIf(at, setting.longest_s, limits, setting.period_s)
+        self._pretend = self._as_if.pretend
         self._watch = Watch(at, setting.tolerance_s)
         self.seen: Seen | None = None  # at the last look
         self._last_s: float | None = None
@@ -104,6 +110,8 @@ class Beside:
             self._check_place(note["at"])
             self.seq, self._last_s = int(note["seq"]), note["last_s"]
             self._pretend.restore(note["pretend"])
+            if note.get("as_if") is not None:  # not so in a state of before there was any
+                self._as_if.restore(note["as_if"])
             self._watch.restore(note["watch"])
             if self._hands is not None and note.get("hands") is not None:
                 self._hands.restore(note["hands"])
@@ -172,6 +180,7 @@ class Beside:
             "seq": self.seq,
             "last_s": self._last_s,
             "pretend": self._pretend.told(),
+            "as_if": self._as_if.told(),
             "watch": self._watch.told(),
             "hands": hands,
         }
@@ -181,7 +190,10 @@ class Beside:
     def begin(self, now_s: float) -> None:
         """Say in the journal who begins."""
         about: dict[str, Any] = {"mode": self._setting.mode, **self._who()}
-        about |= {"partition": self.at.partition, "period_s": self._setting.period_s, **self._setting.about}
+        limits = self._as_if.limits
+        guards = asdict(replace(limits, allowed=frozenset())) | {"allowed": len(limits.allowed)}
+        about |= {"partition": self.at.partition, "period_s": self._setting.period_s, "guards": guards}
+        about |= self._setting.about
         self.journal.append({"kind": kinds.BEGIN, "t": now_s, "seq": self.seq, **about})
 
     @property
@@ -248,14 +260,14 @@ class Beside:
         self._pretend.settle(seen, started, lived)
         rows = self._watch.judge(seen, orders, started, pretends)
         wakes, offs = self._switched(orders, again)
+        dubious, refused = {self.at.names[k] for k in unsure}, list[list[str]]()
         if pretends:
-            free = [name for name in offs if not seen.nodes[name].allocated]
-            self._pretend.order(wakes, free, seen.now_s)
+            orders, refused = self._as_if_done(seen, orders, wakes, offs, dubious)
         self._watch.count(seen)
         expected = self._watch.expect(seen, self._desk, asked, rows)
-        acted = {}
+        acted = dict[str, Any]()
         if self._hands is not None:
-            acted = self._hands.act(seen, orders, self._desk, asked, decided_s, {self.at.names[k] for k in unsure})
+            acted = self._hands.act(seen, orders, self._desk, asked, decided_s, dubious)
         self.seq += 1
         self._last_s = seen.now_s
         self.failures = 0
@@ -270,6 +282,7 @@ class Beside:
             "started": rows,
             "expected": expected,
             "added": added(seen, self.at),
+            "refused": [*refused, *acted.pop("refused", [])],
         }
         self._write(seen, lived, found | acted, read_s, decided_s)
         self._lived = Lived()
@@ -305,6 +318,20 @@ class Beside:
             for k in range(low, high + 1)
         }
         return [names[k] for k in orders.wakes if k not in had], [names[k] for k in orders.offs]
+
+    def _as_if_done(
+        self, seen: Seen, orders: Orders, wakes: list[str], offs: list[str], unsure: Set[str]
+    ) -> tuple[Orders, list[list[str]]]:
+        """The policy's switches, as if they were carried out: the orders with those alone that the guards let through,
+        and what they refused."""
+        names, index = self.at.names, self.at.index
+        starts = {
+            one.job_id: [names[k] for low, high, _ in one.nodes for k in range(low, high + 1)] for one in orders.starts
+        }
+        free = [name for name in offs if not seen.nodes[name].allocated]
+        on, off, refused = self._as_if.order(seen, starts, wakes, free, unsure)
+        done_on, done_off = (tuple(index[name] for name in done) for done in (on, off))
+        return replace(orders, wakes=done_on, offs=done_off), refused
 
     def _write(self, seen: Seen, lived: Lived, found: dict[str, Any], read_s: float, decided_s: float) -> None:
         """Into the journal, then into the state: killed between them, the same look is written again and counts

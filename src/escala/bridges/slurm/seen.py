@@ -77,8 +77,9 @@ class Job(NamedTuple):
     @property
     def free(self) -> bool:
         """Does it wait for nothing but nodes?"""
-        could = self.reason.startswith(WAITS_FOR_NODES) or (self.reason == NO_ACCOUNT and self.start_s is not None)
-        return self.state == PENDING and self.priority > 0 and could
+        if self.state != PENDING or self.priority <= 0:
+            return False
+        return self.reason.startswith(WAITS_FOR_NODES) or (self.reason == NO_ACCOUNT and self.start_s is not None)
 
 
 class Node(NamedTuple):

@@ -115,6 +115,7 @@ def conditions(found: Findings) -> list[str]:
         f"{found.n_looks:,} looks, {found.n_missed:,} missed; {_span(found.sums['gap_s'])} in gaps, which count "
         "nowhere."
     ]
+    out += _guards(found)
     out.append(f"{found.how['unasked']} starts were not asked about: these jobs had ended before the next look.")
     if found.loose:
         loose = f"{found.loose} of {found.jobs} jobs asked for more nodes than their CPUs need"
@@ -126,6 +127,32 @@ def conditions(found: Findings) -> list[str]:
     out.append(
         "Each step is judged alone: what would have followed from another start, only a simulation of the log tells."
     )
+    return out
+
+
+def _guards(found: Findings) -> list[str]:
+    """What stood between the policy and the switches that were none in truth."""
+    if found.about.get("mode") in SWITCHING:
+        return []
+    sets = found.guards or [None]
+    out, last = list[str](), sets[-1]
+    if last is not None:
+        most = "" if last.get("most_off") is None else f", {last['most_off']:g} off at most"
+        least = f"on for {last['min_on_s']:g} s and off for {last['min_off_s']:g} s at least"
+        told = f"{last['spare']:g} spare, {last['switches']:g} a minute, {least}{most}"
+        told += f", no wait longer than {last['longest_wait_s']:g} s, {last['allowed']:g} nodes allowed"
+        out.append(
+            f"Hours off and energy are those of mode power behind its guards: {told}. Guards against failures of the "
+            "process itself are taken never to act."
+        )
+    if None in sets:
+        whole = "The journal" if last is None else "A part of the journal"
+        out.append(
+            f"{whole} is of an Escala that asked no guard before a switch that is none: there hours off and energy "
+            "are the most that mode power could have."
+        )
+    if len(sets) - sets.count(None) > 1:
+        out.append("The guards were set otherwise before: each look counts by those of its time.")
     return out
 
 

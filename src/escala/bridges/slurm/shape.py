@@ -110,6 +110,7 @@ KNOWN: dict[str, dict[str, Shape]] = {
         "names": _TEXTS,
         "platform": _platform,
         "period_s": _some,
+        "guards": _by_name(_or_none(_some)),
         "options": _by_name(lambda told: told is None or _text(told) or _number(told) or _truth(told)),
     },
     LOOK: {

@@ -223,7 +223,7 @@ def _fitting(mine: list[tuple[int, int]], at: Layout, held: dict[int, int]) -> l
 
 def waits(job: Job, at: Layout) -> bool:
     """Does it wait for nodes of the layout, and for nothing else?"""
-    return job.free and at.partition in job.partition.split(",")
+    return at.partition in job.partition.split(",") and job.free
 
 
 def _queue_order(job: Job) -> tuple[float, int, str]:
