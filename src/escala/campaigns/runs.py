@@ -134,12 +134,12 @@ def _choices(asked: Definition) -> Iterator[Choice]:
         seen = set[str]()
         for given, predictors in settings:
             nothing = frozenset[str]() if predictors else unheeded(scheduler, shutdown, given)  # theirs may look at any
-            options = with_options(given, **{name: getattr(Options, name) for name in nothing})
+            unused = [name for name in asked.options if name in nothing]
+            options = with_options(given, **{name: getattr(Options, name) for name in unused}) if unused else given
             if (choice := json.dumps([options.told(), predictors])) in seen:
                 continue
             seen.add(choice)
             about = policies_digest(scheduler, shutdown, options, predictors)
-            unused = [name for name in asked.options if name in nothing]
             yield Choice(scheduler, shutdown, options, looks, predictors, about, unused)
 
 

@@ -21,6 +21,10 @@ LOOK_S = 1.0
 """How long a trial lasts, on the clock of the replay: what decides is asked when the first job comes."""
 
 
+SIZES = ("depth", "plan_margin_s", "corrections_s", "until_s")
+"""Options of which a run can begin with any value or with none: of choices that differ in these values one is tried."""
+
+
 def refuse_misfits(name: str, jobs: Workload, machine: Platform, choices: Iterable[Choice]) -> None:
     """EscalaError for the first job of a log that can never run on a platform, and for the first choice of policies and
     options that cannot begin there: an agent of another machine, options that exclude one another. name: of the log."""
@@ -30,7 +34,8 @@ def refuse_misfits(name: str, jobs: Workload, machine: Platform, choices: Iterab
             return
         too_large = oversized(jobs, machine)
         few = _few(jobs, np.flatnonzero(~too_large))
-        for one in choices:
+        alike = {_kind(one): one for one in choices}
+        for one in alike.values():
             if is_slurm(one.scheduler):
                 _refuse_by_slurm(jobs, machine, one)
             elif one.options.oversized == "error":
@@ -40,6 +45,12 @@ def refuse_misfits(name: str, jobs: Workload, machine: Platform, choices: Iterab
                 _begun(few, machine, one)
     except EscalaError as error:
         raise EscalaError(f"{where}: {error}") from error
+
+
+def _kind(one: Choice) -> tuple[Any, ...]:
+    """What two choices have in common that can begin or cannot."""
+    sizes = {name: getattr(one.options, name) is None for name in SIZES}
+    return one.scheduler, one.shutdown, *sorted((one.given | sizes).items(), key=lambda each: each[0])
 
 
 def _few(jobs: Workload, rows: Any) -> Workload:

@@ -382,6 +382,10 @@ def test_a_trial_asks_each_choice_once_and_leaves_other_faults_to_the_runs(
         raise RuntimeError("of somebody else's code")
 
     monkeypatch.setattr("escala.campaigns.trial.simulate", simulate)
+    more = {"plan_margin_s": ["none", *map(float, range(1, 9))], "oversized": "drop"}
+    escala.campaign({**spec, "schedulers": ["easy"], "options": more}, tmp_path / "margins", "local:1")
+    assert len(tried) == 2 * 2 * 2, "of all margins one is tried, beside none"
+    tried.clear()
     found = escala.campaign({**spec, "seeds": "0..9"}, tmp_path / "out", "local:1")
     assert len(tried) == len(set(tried)) == 2 * 4 and {few for *_, few in tried} <= {2, 3} and found.failed == 0
 
