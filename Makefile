@@ -21,7 +21,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LOCKED := $(VENV)/locked.txt
-PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
+# Without bytecode of all that torch brings: half of what installing costs; Python writes what it imports.
+INSTALL := -m pip install -qq --disable-pip-version-check --no-compile
+PIP := $(BIN)/python $(INSTALL)
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
 # Left out of the smoke subset: digests, pages, studies, solvers, and every shared log.
@@ -43,8 +45,8 @@ export OMP_NUM_THREADS ?= 1
 setup: $(STAMP)
 
 # Exactly what a lock says: torch first, whose builds for CPU and CUDA share a version and not a hash.
-from_lock = $(1)/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt --no-deps $$(grep -o '^torch==[^ ]*' $(2)) && \
-	$(1)/bin/python -m pip install -qq --disable-pip-version-check --require-hashes --no-deps -r $(2)
+from_lock = $(1)/bin/python $(INSTALL) -c constraints.txt --no-deps $$(grep -o '^torch==[^ ]*' $(2)) && \
+	$(1)/bin/python $(INSTALL) --require-hashes --no-deps -r $(2)
 
 # First what requirements.lock says, where the registry has it; then what is missing.
 $(STAMP): pyproject.toml constraints.txt requirements.lock
@@ -76,8 +78,8 @@ test-slurm: $(STAMP)
 
 test-lowest:
 	$(PYTHON) -m venv $(VENV)-lowest
-	$(VENV)-lowest/bin/python -m pip install -qq --disable-pip-version-check $$($(PYTHON) -m tests.lowest) pytest hypothesis
-	$(VENV)-lowest/bin/python -m pip install -qq --disable-pip-version-check --no-deps -e .
+	$(VENV)-lowest/bin/python $(INSTALL) $$($(PYTHON) -m tests.lowest) pytest hypothesis
+	$(VENV)-lowest/bin/python $(INSTALL) --no-deps -e .
 	$(VENV)-lowest/bin/python -m pytest tests/golden tests/oracle tests/laws tests/unit/streaming
 
 # Ray asks for a release of Gymnasium of its own choice, so it is not beside the others.
@@ -87,7 +89,7 @@ BESIDE := onnxruntime pytest hypothesis
 test-extras:
 	test -x $(VENV)-extras/bin/python || $(PYTHON) -m venv $(VENV)-extras
 	$(if $(filter locked,$(EXTRAS_AT)),$(call from_lock,$(VENV)-extras,requirements-extras.lock))
-	$(VENV)-extras/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt $(if $(filter lowest,$(EXTRAS_AT)),$$($(PYTHON) -m tests.lowest rllib share track optuna onnx)) -e ".[$(APART)]" $(BESIDE)
+	$(VENV)-extras/bin/python $(INSTALL) -c constraints.txt $(if $(filter lowest,$(EXTRAS_AT)),$$($(PYTHON) -m tests.lowest rllib share track optuna onnx)) -e ".[$(APART)]" $(BESIDE)
 	$(VENV)-extras/bin/python -m pytest tests/unit/campaigns/test_engines.py tests/unit/campaigns/test_agents_in_campaigns.py tests/cli/test_replays_on_engines.py tests/learn/test_rllib.py tests/learn/test_trials.py tests/learn/test_tracking.py tests/learn/test_onnx.py tests/cli/test_policy_verbs.py
 
 check: $(STAMP)
@@ -119,7 +121,7 @@ docs: $(STAMP)
 
 LOCK = $(VENV)-lock/bin/uv pip compile -q --upgrade --config-file tests/lock.toml -c constraints.txt pyproject.toml
 lock:
-	test -x $(VENV)-lock/bin/uv || { $(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/python -m pip install -qq --disable-pip-version-check uv; }
+	test -x $(VENV)-lock/bin/uv || { $(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/python $(INSTALL) uv; }
 	$(LOCK) --extra dev -o requirements.lock
 	printf '%s\n' $(BESIDE) | $(LOCK) - $(addprefix --extra ,$(subst $(COMMA), ,$(APART))) -o requirements-extras.lock
 
@@ -134,10 +136,10 @@ wheel: $(STAMP)
 # The wheel is built from the source archive, so that this is whole too.
 dist:
 	rm -rf build/dist build/small.swf build/env && $(PYTHON) -m venv build/env
-	build/env/bin/python -m pip install -qq --disable-pip-version-check build
+	build/env/bin/python $(INSTALL) build
 	build/env/bin/python -m build --outdir build/dist . >/dev/null
 	$(PYTHON) -m tests.release build/dist
-	build/env/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt build/dist/*.whl
+	build/env/bin/python $(INSTALL) -c constraints.txt build/dist/*.whl
 	cd build && env/bin/escala workload generate lublin jobs=100 cores=32 --out small.swf
 	cd build && env/bin/escala simulate small.swf --platform 32x1 --scheduler easy
 	@ls -l build/dist

@@ -22,7 +22,7 @@ MODEL = bernoulli_model(load=1.9, steps=50, demand="clip10")
 
 
 def test_its_choices_beat_the_rules() -> None:
-    lists, n = draw_lists(MODEL, 24, 77), 24
+    lists, n = draw_lists(MODEL, 12, 77), 12
     batch = SlotsBatch(n, lists)
     turn, done = new_turn(batch), np.zeros(n, bool)
     batch.restart(np.arange(n), turn, {"list": np.arange(n)})

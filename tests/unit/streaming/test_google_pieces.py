@@ -105,12 +105,12 @@ def test_the_jobs_are_those_of_the_events_read_whole(
     half = text.index("\n", len(text) // 2) + 1
     packed = gzip.compress(text[:half].encode()) + gzip.compress(text[half:].encode())
     path.write_bytes(packed if order == "packed parts" else text.encode())
-    rows = _same(path)
+    rows = _same(path, jobs=80)
     assert rows.height > 200 and rows["job_id"].str.contains("#3").any()
     told = read_workload(path).cleaning
     assert {"never started", "still running", "note: began before the trace", "repeated id"} <= set(told)
     assert ("note: unknown collection" in told) == (form == "2019.json")
-    assert same(path, cell, "never", jobs=30, oversized="drop").height == rows.height
+    assert same(path, cell, "never", jobs=60, oversized="drop").height == rows.height
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -128,9 +128,9 @@ def test_a_task_that_is_not_submitted_again_comes_when_it_ended(
 @pytest.mark.parametrize("part", [{"user": "u1,u3"}, {"partition": "2"}, {"since": 900.0, "until": 1500.0}])
 def test_parts_of_a_trace(part: dict[str, Any], tmp_path: Path, cell: escala.Platform) -> None:
     (tmp_path / "events.json").write_text(_text("2019.json", _events(5, jobs=200)))
-    rows = _same(tmp_path / "events.json", **part)
+    rows = _same(tmp_path / "events.json", jobs=80, **part)
     assert 20 < rows.height < 300
-    assert same(tmp_path / "events.json", cell, "never", jobs=10, reading=part, oversized="drop").height == rows.height
+    assert same(tmp_path / "events.json", cell, "never", jobs=60, reading=part, oversized="drop").height == rows.height
 
 
 @pytest.mark.parametrize(("text", "words"), WRONG, ids=range(len(WRONG)))
