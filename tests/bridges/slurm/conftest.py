@@ -19,5 +19,6 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A first decision that compiles takes longer than a period, and what is decided late is refused."""
     from tests.bridges.slurm.world import World, queue
 
-    for scheduler, shutdown in (("sjf", "never"), ("easy", "timeout:0"), ("easy", "hold:0.25")):
+    pairs = (("sjf", "never"), ("easy", "timeout:0"), ("easy", "hold:0.25"), ("easy", "never"), ("fcfs", "timeout:2"))
+    for scheduler, shutdown in pairs:
         World(queue(2, 1), tmp_path_factory.mktemp("compiled"), "order", scheduler=scheduler, shutdown=shutdown).go(3)

@@ -30,7 +30,7 @@ from escala.bridges.slurm.shape import LOOK
 SCRIPT = Path(__file__).resolve().parents[3] / "examples" / "slurm" / "lab.sh"
 PROGRAMS = ("slurmctld", "slurmd", "munged", "squeue", "scontrol")
 PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
-LIMIT_S = 20
+LIMIT_S, WATCHED_S = 20, 60
 WATTS = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=3,switch_on_s=5"
 MOVING = r"(RunTime|SchedNodeList|CPULoad|FreeMem|LastSchedEval|Scheduler|StartTime|EndTime|Reason)=\S*|\+PLANNED"
 
@@ -265,17 +265,25 @@ def _free(port: int) -> bool:
 
 
 @contextmanager
-def once_watched(folder: Path, act: Callable[[], object], looks: int = 2) -> Iterator[None]:
-    """Do something in a thread when a journal has so many looks."""
+def once_watched(folder: Path, act: Callable[[], object], looks: int = 2, limit_s: float = WATCHED_S) -> Iterator[None]:
+    """Do something in a thread when a journal has so many looks; AssertionError, and nothing is done, where it never
+    gets them."""
+    path, acted = folder / JOURNAL, list[bool]()
+    ended = threading.Event()
+
+    def watched() -> bool:
+        return path.exists() and path.read_text().count('"look"') >= looks
 
     def wait() -> None:
-        end = time.monotonic() + 60
-        while time.monotonic() < end and not (path.exists() and path.read_text().count('"look"') >= looks):
-            time.sleep(0.1)
-        act()
+        if until(lambda: watched() or ended.is_set(), limit_s) and watched():
+            act()
+            acted.append(True)
 
-    path = folder / JOURNAL
     thread = threading.Thread(target=wait)
     thread.start()
-    yield
-    thread.join(90)
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(LIMIT_S + 5)
+    assert acted, f"{path}: fewer than {looks} looks within {limit_s:g} s: nothing was done"

@@ -19,7 +19,7 @@ from escala.bridges.slurm.loop import JOURNAL
 from escala.cli.app import run
 from tests.bridges.slurm.lab import WATTS, Lab, lab, once_watched, until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.slow]
+pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.usefixtures("compiled")]
 
 
 @pytest.fixture(scope="module")

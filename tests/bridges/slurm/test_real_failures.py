@@ -14,7 +14,7 @@ from escala.bridges.slurm.shape import MISS
 from escala.bridges.slurm.story import status
 from tests.bridges.slurm.lab import Acting, Lab, acting, lab, until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.slow]
+pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.usefixtures("compiled")]
 NODES = [f"n{k}" for k in range(1, 7)]
 GUARDS = ("--allow", "n[1-6]", "--spare", "0", "--switches", "60", "--min-on", "0", "--min-off", "0")
 FULL = ("--mode", "full", "--shutdown", "timeout:1", "--lease", "30", *GUARDS)

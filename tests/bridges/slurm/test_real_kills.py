@@ -15,7 +15,7 @@ from escala.bridges.slurm.shape import BEGIN
 from escala.cli.app import run
 from tests.bridges.slurm.lab import Acting, Lab, acting, lab, until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.slow]
+pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.usefixtures("compiled")]
 ENDLESS = "PartitionName=endless Nodes=n[1-4] MaxTime=INFINITE State=UP"
 GUARDS = ("--allow", "n[1-4]", "--spare", "0", "--switches", "60", "--min-on", "0", "--min-off", "0")
 

@@ -17,7 +17,7 @@ from escala.bridges.slurm.reader import Reader
 from escala.cli.app import run
 from tests.bridges.slurm.lab import Lab, lab, once_watched
 
-pytestmark = [pytest.mark.slurm, pytest.mark.slow]
+pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.usefixtures("compiled")]
 WEIGHTS = (
     "PriorityType=priority/multifactor\nPriorityWeightJobSize=400\nPriorityWeightPartition=1000\nPriorityCalcPeriod=1"
 )
