@@ -22,6 +22,10 @@ SUM = "sha256"
 MEND = "mend the file"  # what else is said of JSON that is none
 
 
+MODE = 0o640
+"""Of the file: it names jobs, and may name users."""
+
+
 def told_state(name: str, platform: Platform, carried: Carried, policies: Mapping[str, Any]) -> dict[str, Any]:
     """What is remembered, as plain data. name: of the pair. policies: objects that decide, by what they decide."""
     states = {who: policy.state() for who, policy in policies.items() if hasattr(policy, "state")}
@@ -56,7 +60,7 @@ def write_state(path: Any, name: str, told: Mapping[str, Any], note: Any = None)
         raise EscalaError(
             f"{name}: state() gives what JSON does not hold ({error}): return plain numbers, texts, lists and dicts"
         ) from None
-    write_whole(path, f'{text[:-1]}, "{SUM}": "{_sum(text)}"}}\n')
+    write_whole(path, f'{text[:-1]}, "{SUM}": "{_sum(text)}"}}\n', MODE)
 
 
 def _sum(text: str) -> str:

@@ -19,20 +19,21 @@ ASIDE = ".part-"  # .part-PID-NAME: the ending of the name is kept, since writer
 
 
 @contextlib.contextmanager
-def whole_file(path: Path | str) -> Iterator[Path]:
-    """A file to write, which takes the place of `path` if the block ends well. OSError where that cannot be."""
+def whole_file(path: Path | str, mode: int = 0o666) -> Iterator[Path]:
+    """A file to write, which takes the place of `path` if the block ends well. mode: its permissions, less the umask.
+    OSError where that cannot be."""
     target = real(path)
     if target.name.startswith(ASIDE):  # within `output_file`: beside its target already
         yield target
         return
-    with _aside(target) as aside:
+    with _aside(target, mode) as aside:
         yield aside
         os.replace(aside, target)
 
 
-def write_whole(path: Path | str, content: str | bytes) -> None:
-    """Write a text (UTF-8) or bytes as the whole of a file."""
-    with whole_file(path) as aside:
+def write_whole(path: Path | str, content: str | bytes, mode: int = 0o666) -> None:
+    """Write a text (UTF-8) or bytes as the whole of a file. mode: its permissions, less the umask."""
+    with whole_file(path, mode) as aside:
         aside.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
@@ -57,11 +58,11 @@ def remove(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _aside(target: Path) -> Iterator[Path]:
+def _aside(target: Path, mode: int = 0o666) -> Iterator[Path]:
     """An empty, locked file beside the target, which goes at the end; so do those of runs that are over."""
     _clear(target)
     aside = target.with_name(f"{ASIDE}{os.getpid()}-{target.name}")
-    os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | locks.REAL, 0o666))
+    os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | locks.REAL, mode))
     handle = locks.take(aside)
     try:
         yield aside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from escala.bridges.slurm import leases
 from escala.bridges.slurm.commands import Failed
 from escala.bridges.slurm.guard import Limits
 from escala.bridges.slurm.loop import JOURNAL
+from escala.bridges.slurm.metrics import Metrics
 from escala.bridges.slurm.ranks import nices
 from escala.bridges.slurm.reader import Reader
 from escala.bridges.slurm.snapshots import is_lease, layout
@@ -132,6 +134,21 @@ def test_status_and_explain_tell_of_switches_leases_and_refusals(tmp_path: Path)
     ), told
     world.go(25)
     assert "had leases before it started" in "\n".join(explain(tmp_path / JOURNAL, "1"))
+
+
+def test_its_files_are_for_user_and_group_alone_whatever_the_umask_lets_through(tmp_path: Path) -> None:
+    """The mark in Slurm is noted before the first look, and so its file is made before any other."""
+    before = os.umask(0o022)
+    try:
+        world = World(FakeSlurm(8), tmp_path, "power", marks=True)
+        world.go(2)
+        Metrics(world.beside).add()
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert {name: mode for name, mode in modes.items() if not name.endswith(".lock")} == dict.fromkeys(
+        ("changes.jsonl", "journal.jsonl", "metrics.prom", "state.json"), 0o640
+    )
 
 
 def test_a_reservation_of_an_administrator_is_none_of_ours_whatever_its_name(tmp_path: Path) -> None:

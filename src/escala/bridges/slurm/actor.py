@@ -11,6 +11,7 @@ from typing import Any
 
 from escala.bridges.slurm.commands import NAME, Run, job, name
 from escala.bridges.slurm.guard import FREE, LEASE, NICE, OFF_NODE, RENEW, WAKE, Allowed
+from escala.bridges.slurm.journal import MODE
 from escala.bridges.slurm.seen import PENDING, Reservation, Seen
 from escala.bridges.slurm.snapshots import PREFIX, is_lease
 from escala.errors import EscalaError, one_line, quoted
@@ -97,7 +98,7 @@ class Changes:
         if self._lines > 2 * (len(told) + len(self.leases)) + SLACK:
             lines = [*told, *({"lease": lease, "t": when} for lease, when in self.leases.items())]
             mode = self.path.stat().st_mode
-            write_whole(self.path, "".join(f"{json.dumps(line)}\n" for line in lines))
+            write_whole(self.path, "".join(f"{json.dumps(line)}\n" for line in lines), mode & 0o777)
             self.path.chmod(mode)
             self._lines = len(lines)
 
@@ -112,7 +113,7 @@ class Changes:
     def begin(self) -> None:
         """From now on the file is there, whether anything is changed or not."""
         if self.lost:
-            self.path.touch(mode=0o640)
+            self.path.touch(mode=MODE)
             self.lost = False
 
     def owns(self, one: Reservation) -> bool:
@@ -121,7 +122,7 @@ class Changes:
 
     def _write(self, told: dict[str, Any]) -> None:
         line = json.dumps(told)
-        with open(self.path, "a", encoding="utf-8") as file:
+        with open(os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, MODE), "a", encoding="utf-8") as file:
             file.write(f"\n{line}\n")
             file.flush()
             os.fsync(file.fileno())

@@ -16,6 +16,8 @@ from escala.reading import guarded
 from escala.writing import locks
 
 VERSION = 1
+MODE = 0o640
+"""Of all files of a folder: they name users."""
 LONGEST = 1 << 28  # bytes of a line
 MOST_BROKEN, MOST_UNFINISHED = 10, 2
 """Lines that are no records: at the head of a file that is none, and at the end of one whose writer was killed."""
@@ -44,7 +46,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o640)
+            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, MODE)
         except OSError as error:
             raise EscalaError(
                 f"{path}: cannot be written ({(error.strerror or str(error)).lower()}): name another folder"

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from escala.bridges.slurm.journal import MODE
 from escala.bridges.slurm.loop import METRICS, Beside
 from escala.bridges.slurm.seen import ON_NODES
 from escala.bridges.slurm.snapshots import OFF, ON, SINKING, WAKING, foreign, gone, power_of, waits
@@ -58,7 +59,7 @@ class Metrics:
             self._acted.update("done" if done else "failed" for _, done in told.get("acted", ()))
             self._refused.update(why[2] for why in told.get("refused", ()))
         self.text = "".join(self._lines(self._beside, told))
-        write_whole(self._path, self.text)
+        write_whole(self._path, self.text, MODE)
 
     def _lines(self, beside: Beside, told: dict[str, Any]) -> list[str]:
         plain = {"looks_total": beside.seq, "misses_total": beside.misses, "last_look_seconds": told.get("t", 0)}
