@@ -71,6 +71,13 @@ def test_the_workflow_tries_the_slurm_that_ci_installs_and_later_ones() -> None:
     assert images == [("debian:12", "false"), ("ubuntu:24.04", "true"), ("debian:13", "true")]
 
 
+def test_what_takes_too_long_for_each_push_runs_once_a_week() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "fuzz.yml").read_text(encoding="utf-8")
+    (when,) = re.findall(r'cron: "(.*)"', workflow)
+    assert re.fullmatch(r"\d+ \d+ \* \* [0-6]", when) and "run: make fuzz\n" in workflow
+    assert re.search(r"^fuzz: ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+
+
 def test_the_workflow_has_every_python_that_is_promised() -> None:
     promised = [one.rpartition(" ")[2] for one in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", one)]
     workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
