@@ -16,6 +16,8 @@ from tests.live.machine import Machine
 from tests.live.slurm_machine import Asked, site_world
 from tests.live.twin import differences, world
 
+SAID = 100
+"""A line of progress after so many worlds."""
 FAIR = "fair_share"  # the one drawn policy that cannot be asked
 
 
@@ -50,6 +52,8 @@ def check_sites(first: int, worlds: int) -> tuple[int, list[str]]:
         other = machine.differences()
         if other:
             found.append(f"site world {number}: {other[0]}")
+        if (done := number - first + 1) % SAID == 0:
+            print(f"{done} of {worlds} site worlds, {len(found)} otherwise", file=sys.stderr, flush=True)
     return worlds, found
 
 

@@ -14,7 +14,10 @@ from escala.live import Desk, SiteDesk, Snapshot
 from escala.live.site_desk import desk_of
 from escala.platform.site import Partition, Site
 from tests.laws.laws import rows
+from tests.live import fuzz
 from tests.live.machine import Machine
+from tests.live.test_twin import NAMES, SHUTDOWNS
+from tests.live.twin import ASKED
 from tests.oracle.engines import job_differences
 
 WATTS = {"computing_w": 200.0, "idle_w": 100.0, "off_w": 10.0, "switching_off_w": 120.0, "switching_on_w": 150.0}
@@ -30,6 +33,12 @@ PAIRS = [
     ("fcfs", "timeout:0"),
     ("easy++", "timeout:3"),
 ]
+
+ALL = [*NAMES, *(name for name in ASKED if name not in NAMES)]
+QUICK = ("fcfs", "saf")
+EACH = [pytest.param(name, marks=[] if name in QUICK else pytest.mark.long) for name in ALL]
+AGEING = ("wfp3", "unicep", "xfactor")
+"""Orders that change while jobs wait."""
 
 
 def _site(parts: dict[str, tuple[int, ...]] = PARTS) -> Site:
@@ -98,7 +107,7 @@ class Partitioned(Machine):
 
 
 def _inside(jobs: list[dict[str, Any]], platform: escala.Platform, scheduler: str, shutdown: str) -> Any:
-    options = {"rebuild": True} if scheduler == "conservative" else {}
+    options = {"rebuild": True} if scheduler.startswith("conservative") else {}
     plain = [{name: value for name, value in job.items() if name != "partition"} for job in jobs]
     return escala.simulate(escala.Workload.from_jobs(plain), platform, scheduler, shutdown, **options)
 
@@ -124,17 +133,41 @@ def _differences(
 def test_each_partition_is_as_if_it_were_alone(
     scheduler: str, shutdown: str, seed: int, count: int, tmp_path: Path
 ) -> None:
-    """Through JSON, with a restart from the state file at every 10th decision."""
-    site, jobs = _site(), _jobs(count, seed, shapes=scheduler != "conservative")  # which refuses jobs of one node
-    options = {"rebuild": True} if scheduler == "conservative" else {}
-    machine = Partitioned(jobs)
-    machine.run(lambda: SiteDesk(site, scheduler, shutdown, **options), tmp_path / "state.json")  # type: ignore[arg-type,return-value]
-    told, places, *_ = machine.tables()
-    for name, nodes in PARTS.items():
-        mine = [job for job in jobs if job["partition"] == name]
-        result = _inside(mine, site.machine(name), scheduler, shutdown)
-        assert _differences(result, told, places, nodes) == []
-    assert len({row["job_id"] for row in places}) == count
+    assert _otherwise(scheduler, shutdown, seed, count, tmp_path) == []
+
+
+@pytest.mark.parametrize("scheduler", EACH)
+def test_every_pair_of_names_on_a_site(scheduler: str, tmp_path: Path) -> None:
+    """All that a `SiteDesk` may be asked for; the two quick ones with three shutdown policies each."""
+    for shutdown in SHUTDOWNS if scheduler not in QUICK else SHUTDOWNS[::4]:
+        assert _otherwise(scheduler, shutdown, 0, 60, tmp_path) == [], shutdown
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheduler", QUICK)
+def test_every_shutdown_policy_on_a_site(scheduler: str, tmp_path: Path) -> None:
+    for shutdown in SHUTDOWNS:
+        assert _otherwise(scheduler, shutdown, 1, 300, tmp_path) == [], shutdown
+
+
+def _otherwise(scheduler: str, shutdown: str, seed: int, count: int, folder: Path) -> list[str]:
+    """What goes otherwise on a site than in each of its partitions alone; through JSON, with a restart from the state
+    file at every 10th decision. Where the order changes while jobs wait, partitions get their jobs one after the other:
+    with others beside, each is asked at more instants than a run of it alone decides at."""
+    conservative = scheduler.startswith("conservative")
+    site, jobs = _site(), _jobs(count, seed, shapes=not conservative)  # which refuses jobs of one node
+    options = {"rebuild": True} if conservative else {}
+    mine = {name: [job for job in jobs if job["partition"] == name] for name in PARTS}
+    found = []
+    for names in [[name] for name in PARTS] if any(one in scheduler for one in AGEING) else [list(PARTS)]:
+        machine = Partitioned([job for job in jobs if job["partition"] in names])
+        machine.run(lambda: SiteDesk(site, scheduler, shutdown, **options), folder / "state.json")  # type: ignore[arg-type,return-value]
+        told, places, *_ = machine.tables()
+        found += [] if len({row["job_id"] for row in places}) == sum(len(mine[name]) for name in names) else ["jobs"]
+        for name in names:
+            inside = _inside(mine[name], site.machine(name), scheduler, shutdown)
+            found += _differences(inside, told, places, PARTS[name])
+    return found
 
 
 @pytest.mark.parametrize(("scheduler", "shutdown"), PAIRS)
@@ -154,6 +187,12 @@ def test_nodes_that_are_gone_are_as_if_they_were_not_there(
     rest = escala.Platform("left", world["cores"], (profile,), world["profile_of"], world["resources"])
     assert _differences(_inside(jobs, rest, scheduler, shutdown), told, places, left) == []
     assert not {row["node"] for row in places} & set(gone)
+
+
+def test_random_sites_say_how_far_they_are(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(fuzz, "SAID", 2)
+    assert fuzz.check_sites(0, 3) == (3, [])
+    assert capsys.readouterr().err == "2 of 3 site worlds, 0 otherwise\n"
 
 
 def _snapshot(**jobs: Any) -> Snapshot:
