@@ -54,16 +54,25 @@ def columns(nodes: int, queue: int, off: float = 0.08) -> tuple[Any, ...]:
 
 
 def decisions(
-    nodes: int, queue: int, scheduler: str, shutdown: str, times: int, off: float = 0.08, **options: Any
+    nodes: int,
+    queue: int,
+    scheduler: str,
+    shutdown: str,
+    times: int,
+    off: float = 0.08,
+    lines: bool = False,
+    **options: Any,
 ) -> tuple[list[float], list[float]]:
-    """Processor time of making a snapshot and of a decision, ms, so often."""
+    """Processor time of making a snapshot and of a decision, ms, so often. lines: the snapshot is read from a line of
+    JSON."""
     platform = escala.read_platform(f"{nodes}x1", POWER)
     desk = Desk(platform, scheduler, shutdown, **options)
     now, *rest = columns(nodes, queue, off)
     made, taken = [], []
     for k in range(times + 1):
+        line = Snapshot.of(now + k, *rest).to_json() if lines else ""
         begin = time.process_time_ns()
-        snapshot = Snapshot.of(now + k, *rest)
+        snapshot = Snapshot.from_json(line) if lines else Snapshot.of(now + k, *rest)
         middle = time.process_time_ns()
         desk.decide(snapshot)
         end = time.process_time_ns()
@@ -122,6 +131,10 @@ def main() -> None:
                 f"{' | '.join(f'{value:.2f} ms' for value in row)} |",
                 flush=True,
             )
+    for size in (100, 1000, 10_000):
+        made, taken = decisions(size, size, "easy", "hold:0.25", 100, lines=True)
+        row = (statistics.median(taken), np.percentile(taken, 99), statistics.median(made))
+        print(f"| {size:,} | {size:,} | the first, from JSON | {' | '.join(f'{value:.2f} ms' for value in row)} |")
     for size, off in ((100, 0.08), (1000, 0.08), (1000, 0.0)):
         made, taken = decisions(size, size, "conservative", "never", 20, off, rebuild=True)
         row = (statistics.median(taken), np.percentile(taken, 99), statistics.median(made))

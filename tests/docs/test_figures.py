@@ -118,3 +118,15 @@ def test_what_the_neighbours_have_and_escala_has_too() -> None:
     """Verbs and policies that exist are not said to be missing."""
     page = words("docs/compared-to.md")
     assert "Escala has none of these" not in page and "bindings to a real resource manager" not in page
+
+
+def test_a_decision_from_json_has_its_figures_on_both_pages() -> None:
+    """Beside those from columns, which are the table's."""
+    served, measured = words("docs/how-to/serve.md"), words("docs/performance.md")
+    told = re.search(r"From a line of JSON .*? takes ([\d.]+) ms .*? ([\d.]+) ms .*? ([\d.]+) ms", served)
+    held = re.search(r"From a line of JSON, .*? takes ([\d.]+) ms .*? ([\d.]+) ms .*? ([\d.]+) ms", measured)
+    assert told is not None and held is not None and told.groups() == held.groups()
+    columns = re.search(r"From columns, in Python, it takes ([\d.]+), ([\d.]+) and ([\d.]+) ms", served)
+    table = [quantity(row[2]) for row in rows(MEASURED) if "easy + hold," in row[0] and "asked from outside" in row[0]]
+    assert columns is not None
+    assert [float(one) for one in columns.groups()] == [float(f"{value:.{n}f}") for value, n in zip(table, (2, 1, 1))]
