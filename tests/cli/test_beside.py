@@ -156,7 +156,7 @@ def test_a_version_that_was_not_tried_is_watched_and_never_acted_on(
     (clients / "beside" / "changes.jsonl").write_text('{"lease": "escala_n7", "t": 1795592250}\n')
     advised = escala_("beside", "slurm", "--mode", "advise", "--allow", "n7", "--looks", "1", "--power", "taurus")
     assert advised.status == 0 and advised.err == f"remark: {said}it is read all the same, and never acted on\n"
-    assert "advise: scontrol delete reservationname=escala_n7" in advised.out
+    assert "advise: scontrol update nodename=n7 state=power_up\n" in advised.out
 
 
 def test_nodes_that_come_are_said_once(clients: Path, escala_: Escala) -> None:
