@@ -40,7 +40,6 @@ OPTIONAL = {
     "highspy",
     "scipy",
     "tensorboard",
-    "joblib",
 }
 
 

@@ -22,7 +22,6 @@ EXTRAS = {
     "highspy": "optimum",
     "pyzmq": "batsim",
     "lightgbm": "predict",
-    "joblib": "all",
     "ray": "ray",
     "dm-tree": "rllib",
     "mlflow": "track",
@@ -49,7 +48,7 @@ BRINGS = {
 }
 """Extra -> the extras that it installs too."""
 
-SELDOM = ("pettingzoo", "pygame", "tensorboard", "joblib")
+SELDOM = ("pettingzoo", "pygame", "tensorboard")
 """Packages that a part of their extra's users import: their absence keeps nobody else from working."""
 
 

@@ -314,7 +314,8 @@ class Simulation:
             "format": FORMAT,
             "escala": _version(),
             "workload": {"name": log.name, "source": log.source, "jobs": len(log), "cleaning": log.cleaning}
-            | {"ignored": log.ignored, "read_as": log.read_as, "sha256": log.digest()},
+            | {"ignored": log.ignored, "read_as": log.read_as, "origin_s": log.origin_s}
+            | {"sha256": log.digest()},
             "platform": self.platform.spec(),
             "n_nodes": self.platform.n_nodes,
             "n_cores": self.platform.total_cores,

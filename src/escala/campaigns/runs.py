@@ -88,10 +88,12 @@ def _settled(log: Log, seed: int) -> dict[str, Any]:
 
 
 def digest_of(workload: Workload) -> str:
-    """SHA-256 of every column of the jobs, wherever they were read."""
+    """SHA-256 of every column of the jobs and of the date at which their clock begins, which predictions by hour and
+    weekday and Slurm's closed hours look at, wherever they were read."""
     stream = io.BytesIO()
     jobs = workload.jobs
     jobs.select(sorted(jobs.columns)).rechunk().write_ipc(stream, compat_level=pl.CompatLevel.oldest())
+    stream.write(repr(workload.origin_s).encode())
     return hashlib.sha256(stream.getbuffer()).hexdigest()
 
 

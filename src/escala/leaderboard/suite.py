@@ -104,9 +104,9 @@ class Suite:
 
 
 def jobs_digest(log: Workload) -> str:
-    """SHA-256 of the jobs of a log, however their file is packed: what a simulation sees of them, and their users and
-    queues."""
-    told = json.dumps([log.digest(), log.column_digests(("user", "queue"))], sort_keys=True)
+    """SHA-256 of the jobs of a log, however their file is packed: what a simulation sees of them, their users and
+    queues, and the date at which their clock begins."""
+    told = json.dumps([log.digest(), log.column_digests(("user", "queue")), log.origin_s], sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()
 
 

@@ -46,6 +46,11 @@ def rerun(run_: Any, workload: Any = None, *, progress: Progress | None = None) 
             f"workload {log.name!r} does not hold the jobs of that run (manifest: sha256): give the workload that was "
             "simulated"
         )
+    if log.origin_s != told.get("origin_s", log.origin_s):
+        raise EscalaError(
+            f"workload {log.name!r}: its clock begins at {log.origin_s} s since 1970, that of the log of that run at "
+            f"{told['origin_s']} s (manifest: origin_s): give that log"
+        )
     kept = about.get("columns", {})
     now = log.column_digests(name for name in kept if name in log.jobs.columns)
     for name in {**kept, **now}:

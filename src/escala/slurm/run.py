@@ -180,6 +180,7 @@ def _result(
             "cleaning": workload.cleaning,
             "ignored": workload.ignored,
             "read_as": workload.read_as,
+            "origin_s": workload.origin_s,
             "sha256": workload.digest(),
         },
         "platform": site.spec(),

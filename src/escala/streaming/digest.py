@@ -14,11 +14,12 @@ USUAL = {"load": 1.0, "single_node": False, "limited": True}
 
 
 class JobsDigest:
-    """SHA-256 of what a replay in pieces sees of the jobs: the columns `SEEN`, and of those of `USUAL` and of demands
-    the other values, with the numbers of their jobs. It is not `Workload.digest`, which takes one column behind the
-    other."""
+    """SHA-256 of what a replay in pieces sees of the jobs: the columns `SEEN`, of those of `USUAL` and of demands the
+    other values, with the numbers of their jobs, and the date at which the clock begins. It is not `Workload.digest`,
+    which takes one column behind the other."""
 
     def __init__(self) -> None:
+        self.origin_s = 0.0  # as of a workload
         self._columns: dict[str, Any] = {name: hashlib.sha256() for name in SEEN}
         self._jobs = 0
 
@@ -40,4 +41,5 @@ class JobsDigest:
     def hexdigest(self) -> str:
         """Of all until now."""
         told = "\n".join(f"{name} {found.hexdigest()}" for name, found in sorted(self._columns.items()))
+        told += f"\norigin_s {self.origin_s}"
         return hashlib.sha256(told.encode()).hexdigest()

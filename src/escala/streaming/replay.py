@@ -184,6 +184,7 @@ class _Window:
         self.pieces += 1
         self.jobs += len(piece)
         self.digest.add(piece.jobs)
+        self.digest.origin_s = piece.origin_s
         self.about = self.about or {"name": piece.name, "source": piece.source}
 
     def _left(self, simulation: Simulation, told_before: int) -> pl.DataFrame:

@@ -104,6 +104,20 @@ def test_nothing_is_run_twice_also_when_the_definition_grows(
     assert other.done == 6, "other jobs"
 
 
+def test_the_date_at_which_a_log_begins_is_part_of_a_run(spec: dict[str, Any], tmp_path: Path) -> None:
+    """Predictions by hour and weekday look at it."""
+    for hour in (0, 12):
+        (tmp_path / f"from-{hour}.swf").write_text(f"; UnixStartTime: {1_600_000_000 + 3600 * hour}\n{LOG}")
+    asked = {**spec, "schedulers": ["easy"], "logs": [str(tmp_path / f"from-{hour}.swf") for hour in (0, 12)]}
+    logs = [escala.read_workload(path) for path in asked["logs"]]
+    assert logs[0].jobs.equals(logs[1].jobs) and logs[0].origin_s + 43_200 == logs[1].origin_s
+    assert len({run.key for run in runs_of(read_definition(asked))}) == 4
+    assert escala.campaign(asked, tmp_path / "out", "local:1").done == 4
+    (tmp_path / "from-0.swf").write_text((tmp_path / "from-12.swf").read_text())
+    again = escala.campaign(asked, tmp_path / "out", "local:1")
+    assert (again.done, again.kept) == (0, 2), "both files are one log now"
+
+
 def test_the_state_of_files_and_options_is_part_of_a_run(spec: dict[str, Any], tmp_path: Path) -> None:
     score = tmp_path / "score.toml"
     score.write_text('form = "linear"\n[weights]\nlog_wait = -1\n')

@@ -268,6 +268,7 @@ def test_files_are_found_in_the_folder_whatever_their_packing(tmp_path: Path, mo
     )
     entry = leaderboard.enter("fcfs", "out", "suite.toml", on="local:1")
     assert entry.logs["one"]["jobs"] > 0
+    assert jobs_digest(log.with_jobs(log.jobs, origin_s=log.origin_s + 3600)) != jobs_digest(log), "another weekday"
     Path("one.swf.gz").rename("other.swf.gz")
     with pytest.raises(
         escala.EscalaError,

@@ -290,6 +290,12 @@ def test_a_run_is_not_run_again_on_a_log_that_differs_where_it_looked(column: st
     assert ("user" in run.manifest.get("columns", {})) == (scheduler == "easy+")
 
 
+def test_the_date_at_which_the_clock_begins_is_that_of_the_run() -> None:
+    run = escala.simulate(TWO_NODES, "2x1", "easy")
+    with pytest.raises(EscalaError, match=r"begins at 3600\.0 s since 1970, that of the log of that run at 0\.0 s"):
+        escala.rerun(run, TWO_NODES.with_jobs(TWO_NODES.jobs, origin_s=3600.0))
+
+
 def test_a_shutdown_policy_as_scheduler_is_told() -> None:
     with pytest.raises(EscalaError, match=r"'hold:0\.25': it is a shutdown policy, give it as --shutdown"):
         escala.simulate(TWO_NODES, "2x1", "hold:0.25")

@@ -61,10 +61,15 @@ def test_what_cannot_be_repeated_is_refused(tmp_path: Path, monkeypatch: Any) ->
     monkeypatch.chdir("/")
     with pytest.raises(EscalaError, match=r"the log 'log\.swf' of that run is not here: give it to rerun"):
         rerun(tmp_path / "run")
-    _log(tmp_path, seed=2)
-    with pytest.raises(EscalaError, match=r"log\.swf: does not hold the jobs of that run \(manifest: sha256\)"):
-        rerun(tmp_path / "run", log, out=tmp_path / "again")
-    assert not (tmp_path / "again").exists()
+    whole = escala.read_workload(log)
+    write_swf(whole.with_jobs(whole.jobs, origin_s=whole.origin_s + 43_200), log)  # noon in place of midnight
+    assert escala.read_workload(log).jobs.equals(whole.jobs)
+    for seed in (None, 2):
+        if seed is not None:
+            _log(tmp_path, seed)
+        with pytest.raises(EscalaError, match=r"log\.swf: does not hold the jobs of that run \(manifest: sha256\)"):
+            rerun(tmp_path / "run", log, out=tmp_path / "again")
+        assert not (tmp_path / "again").exists()
 
 
 def test_a_policy_in_a_folder_has_to_be_as_it_was(tmp_path: Path) -> None:
