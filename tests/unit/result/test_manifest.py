@@ -52,6 +52,7 @@ def test_it_names_every_option_and_the_workload() -> None:
         "cleaning": {"zero runtime": 3},
         "ignored": {},
         "read_as": {},
+        "origin_s": 0.0,
         "sha256": workload.digest(),
     }
     assert manifest["workload"] == told
