@@ -135,6 +135,12 @@ def test_a_card_has_what_was_judged(agent: Path) -> None:
     assert "Its weights were chosen on 1429 other jobs of 47 days." in text
 
 
+def test_days_that_it_has_surely_not_seen_come_first() -> None:
+    """A log of another name may be a renamed copy of its own."""
+    kept = [{"stands": stands, "k": k} for k, stands in enumerate(("within", "later", "other", "unknown", "apart"))]
+    assert [one["k"] for one in evidence.in_order(kept)] == [4, 1, 2, 3, 0]
+
+
 def test_the_same_days_count_once_and_other_weights_not_at_all(agent: Path) -> None:
     weights = _weights(agent)
     for change in (-0.05, -0.06):

@@ -33,7 +33,7 @@ ENDS = {"drain": "each run to its last job", "cut": "each cut at its end", "week
 STANDS = {
     "later": "All of them come after the last that it learnt from.",
     "apart": "It learnt from none of them.",
-    "other": "It learnt from another log.",
+    "other": "It learnt from a log of another name.",  # which a renamed copy of its own has too
     "unknown": "Its folder does not say whether it learnt from them.",
 }
 
@@ -113,10 +113,11 @@ def carry(judgements: Sequence[Mapping[str, Any]], target: Path) -> None:
 
 
 def in_order(judgements: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Those on days that the agent has surely not seen first; of these, and of the others, the latest."""
+    """First those on days of its own log that the agent has not seen, then those on a log of another name, then the
+    others; of each the latest."""
     latest = list(judgements)
     latest.reverse()
-    return sorted(latest, key=lambda one: one["stands"] in ("within", "unknown"))
+    return sorted(latest, key=lambda one: {"later": 0, "apart": 0, "other": 1}.get(one["stands"], 2))
 
 
 def told(judgement: Mapping[str, Any]) -> str:
