@@ -107,7 +107,7 @@ def test_by_the_command(
     value, low, high = document["ratios"]["agent"]["wait"]
     mean = document["figures"]["agent"]["mean_wait_s"]
     assert f"{mean:.6g} ({value - 1:+.1%} [{100 * (low - 1):+.1f}, {100 * (high - 1):+.1f}])".replace("%", " %") in card
-    assert "in one replay of the whole log. It learnt from another log. Means, and in brackets" in card
+    assert "in one replay of the whole log. It learnt from a log of another name. Means, and in brackets" in card
     assert f"95 % interval over weeks ({document['weeks']})" in card and "| **agent** |" in card
     shown = CliRunner().invoke(app, asked)
     assert "Ratios to easy, with 95 % intervals over" in shown.stdout
