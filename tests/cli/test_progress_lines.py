@@ -13,10 +13,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from rich.console import Console
 
 from escala.cli import streamed, watched
 from escala.cli.app import run
-from escala.cli.watched import Lines, begin_of
+from escala.cli.watched import Bar, Lines, begin_of
 
 LINE = re.compile(r"progress: (.+?):( (\d+) % done,)?( about (\d+:\d\d:\d\d) left,)? (\d+:\d\d:\d\d) since the start")
 
@@ -196,3 +197,23 @@ def test_a_stderr_that_takes_nothing_is_no_matter(log: Path, closed: str) -> Non
     shell = ["sh", "-c", f'"$@" {closed}', "sh", *words]
     done = subprocess.run(shell, capture_output=True, text=True, timeout=240)
     assert len(json.loads(done.stdout)) == 3
+
+
+@pytest.mark.parametrize("drawn", [False, True], ids=["before", "after"])
+def test_a_bar_goes_on_where_ctrl_c_came_as_it_was_begun(drawn: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever proves keeps what it has, compiles more, and says so: before or after the new line was drawn."""
+    bar = Bar(Console(file=io.StringIO()))
+    bar.start("wspt")
+    add = bar.drawn.add_task
+
+    def interrupted(*given: Any, **named: Any) -> None:
+        if drawn:
+            add(*given, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bar.drawn, "add_task", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        bar.start("lagrange")
+    bar.wait()
+    bar.move(0.5)
+    assert [(task.description, task.completed) for task in bar.drawn.tasks] == [("lagrange", 0.5)] * drawn

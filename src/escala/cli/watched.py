@@ -59,19 +59,21 @@ class Bar:
         for earlier in self.drawn.task_ids:
             self.drawn.remove_task(earlier)
         self._what, self._compiling = what, False
-        self._task = self.drawn.add_task(what, total=None)
+        self.drawn.add_task(what, total=None)
 
     def wait(self) -> None:
         """See `Shown`."""
         self._compiling = True
-        self.drawn.update(self._task, description=f"{self._what}: {LINE}", total=None)
+        for task in self.drawn.task_ids:  # one; none where Ctrl-C ended `start`
+            self.drawn.update(task, description=f"{self._what}: {LINE}", total=None)
 
     def move(self, done: float) -> None:
         """See `Shown`."""
-        if self._compiling:
-            self._compiling = False
-            self.drawn.reset(self._task, description=self._what)
-        self.drawn.update(self._task, total=1.0, completed=done)
+        compiled, self._compiling = self._compiling, False
+        for task in self.drawn.task_ids:
+            if compiled:
+                self.drawn.reset(task, description=self._what)
+            self.drawn.update(task, total=1.0, completed=done)
 
 
 class Lines:
