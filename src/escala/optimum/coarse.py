@@ -24,7 +24,7 @@ import numpy as np
 
 from escala.optimum.bounds import RELAXATIONS, Bound, Progress, Step, down, status_of, within
 from escala.optimum.instance import MAX_TICK, Instance, Ints, check_schedule
-from escala.optimum.profile import fresh, pack, serial
+from escala.optimum.searcher import Searcher
 
 PROOFS = ("wspt", "lagrange")
 EXACT_TICKS = 1 << 20  # solvers want few ticks: of more, weights do not fit CP-SAT's integers, and models their memory
@@ -70,14 +70,6 @@ def above(instance: Instance, unit: int) -> Instance:
     """The coarse instance whose schedules are all real ones; its first release is 0."""
     release = -((int(instance.release.min()) - instance.release) // unit)
     return replace(instance, release=release, length=-(-instance.length // unit), pi=max(1, instance.pi // unit))
-
-
-def in_order(instance: Instance, order: Ints) -> Ints:
-    """Starts (n,) of serial schedule generation in fine ticks."""
-    words, capacity, guards = pack(instance.demand, instance.capacity)
-    starts = np.zeros(instance.jobs, np.int64)
-    serial(order, instance.release, instance.length, words, guards, fresh(capacity, instance.jobs), starts)
-    return starts
 
 
 class Rounded:
@@ -163,7 +155,7 @@ class Rounded:
             above(self.instance, self.least), limit_s=max(1e-3, self._left() / 2), seed=self.seed, steps=("search",)
         )
         if part.starts is not None:
-            found = in_order(self.instance, np.argsort(part.starts, kind="stable"))
+            found = Searcher(self.instance, self.seed).generate(np.argsort(part.starts, kind="stable"))
             check_schedule(self.instance, found)
             if self.starts is None or self.instance.value(found) < self.instance.value(self.starts):
                 self.starts = found

@@ -17,7 +17,7 @@ from escala.optimum.coarse import Rounded, unit_for
 from escala.optimum.exact import check_exact, cost_or_span, exact
 from escala.optimum.instance import Floats, Instance, Ints, check_schedule
 from escala.optimum.lagrange import Dual
-from escala.optimum.profile import bits, pack
+from escala.optimum.room import bits, pack
 from escala.optimum.search import search
 from escala.optimum.searcher import Searcher
 from escala.optimum.splitting import STEPS as SPLIT_STEPS

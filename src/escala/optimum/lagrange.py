@@ -19,13 +19,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from escala.optimum.conflicts import sharpened
 from escala.optimum.instance import Floats, Instance, Ints
-from escala.optimum.prices import BLOCK, NEVER, least_costs, prefix_of, subgradient
+from escala.optimum.prices import (
+    BLOCK,
+    CLIMBING,
+    DUAL,
+    GRID,
+    NEVER,
+    PROOF,
+    climb_from,
+    least_costs,
+    prefix_of,
+    subgradient,
+)
+from escala.optimum.record import Record
 
 
 class Grid(NamedTuple):
@@ -76,13 +89,15 @@ def everywhere(instance: Instance, grid: Grid) -> Window:
     return Window(instance.release - grid.origin, np.full(instance.jobs, NEVER, np.int64))
 
 
-def prove(instance: Instance, grid: Grid, prices: Floats, window: Window | None = None) -> Proof:
+def prove(
+    instance: Instance, grid: Grid, prices: Floats, window: Window | None = None, record: Record | None = None
+) -> Proof:
     """Evaluate L, of the schedules within the window, at `prices` rounded down to whole multiples of 1 / scale, in
     integers, so that the bound holds whatever the floats did.
 
     The slope 1 / divisor of a job's cost becomes floor(scale / divisor) / scale, which is never more than it (and equal
     where the scale is a multiple of all divisors, which is chosen when it is small). The scale is as large as 64 bits
-    allow: no value met is above 2^61.
+    allow: no value met is above 2^61. record: as `proof_record` makes it, for callers that prove often.
     """
     units = np.maximum(prices, 0.0)
     window = everywhere(instance, grid) if window is None else window
@@ -100,13 +115,43 @@ def prove(instance: Instance, grid: Grid, prices: Floats, window: Window | None 
         scale -= scale % common
     whole = np.floor(units * float(scale)).astype(np.int64)  # down, so that sums stay below what the scale was made for
     weight = scale // instance.divisor
-    least = np.zeros(instance.jobs, np.int64)
-    least_costs(
-        window.earliest, window.latest, instance.length, instance.demand, instance.ready - grid.origin, weight,
-        grid.width, whole, prefix_of(whole, grid.width), np.zeros(BLOCK, np.int64), least,
-    )  # fmt: skip
+    record = proof_record(instance, grid) if record is None else record
+    load_prices(record, window, weight, whole)
+    least_costs(record.table)
+    least = record.least.copy()
     outgo = sum(int(c) * sum(u.tolist()) for c, u in zip(instance.capacity, whole)) * grid.width
     return Proof(sum(least.tolist()) - outgo, scale, whole, weight, least)
+
+
+def proof_record(instance: Instance, grid: Grid) -> Record:
+    """What evaluations in integers work with, see `load_prices`."""
+    jobs, kinds = instance.jobs, instance.capacity.size
+    window = Window(*(np.zeros(jobs, np.int64) for _ in range(2)))
+    return Record(
+        PROOF,
+        **priced_jobs(instance, grid, window, np.zeros(jobs, np.int64)),
+        prices=np.zeros((kinds, grid.cells), np.int64), prefix=np.zeros((kinds, grid.cells + 1), np.int64),
+        block=np.zeros(BLOCK, np.int64), least=np.zeros(jobs, np.int64),
+    )  # fmt: skip
+
+
+def load_prices(record: Record, window: Window, weight: Ints, prices: Ints) -> None:
+    """Weights (n,) and prices (kinds, cells) of one unit, and where jobs may start, for the next evaluation."""
+    record.earliest[:], record.latest[:], record.weight[:], record.prices[:] = *window, weight, prices
+    record.prefix[:] = prefix_of(prices, int(record.grid["width"]))
+
+
+def priced_jobs(instance: Instance, grid: Grid, window: Window, weight: Ints | Floats) -> dict[str, NDArray[Any]]:
+    """The fields of `prices.priced` that prices do not move."""
+    return {
+        "grid": np.array((grid.width,), GRID),
+        "earliest": window.earliest,
+        "latest": window.latest,
+        "length": instance.length,
+        "demand": instance.demand,
+        "ready": instance.ready - grid.origin,
+        "weight": weight,
+    }
 
 
 @dataclass
@@ -136,13 +181,8 @@ class Dual:
         shape = (instance.capacity.size, self.grid.cells)
         window = everywhere(instance, self.grid)
         self.whole = Part(window, np.zeros(shape), window.earliest.astype(np.float64), np.zeros(instance.jobs))
-        self._trial, self._direction = np.zeros(shape), np.zeros(shape)
-        self._memory = np.zeros((shape[0], shape[1] + 1)), np.zeros(shape), np.zeros(BLOCK)
-        first, alike = np.unique(instance.demand, axis=0, return_index=True, return_inverse=True)[1:]
-        if instance is self.given:
-            first = first[:0]
-        self._alike = alike.reshape(-1).astype(np.int64), first.astype(np.int64)
-        self._rates = np.zeros((first.size, self.grid.cells)), np.zeros((first.size, self.grid.cells + 1))
+        self._climbing, self._more = self._made(shape)
+        self._proof = proof_record(instance, self.grid)
         self.iterations = 0
         # compiled calls of about a second at most
         self.chunk = max(1, min(200, int(1e9 / (instance.jobs * self.grid.cells * shape[0]))))
@@ -166,18 +206,15 @@ class Dual:
         self, part: Part, theta: float, target: float, iterations: int, expired: Callable[[], bool] = lambda: False
     ) -> bool:
         """`improve` for the schedules of one part, in steps of length `theta` at first."""
-        instance, left, weight = self.instance, iterations, 1.0 / self.instance.divisor
-        numbers = np.array([part.bound, theta, 0.0])
-        self._trial[:], self._direction[:] = part.prices, 0.0
+        r, more, left = self._climbing, self._more, iterations
+        r.earliest[:], r.latest[:] = part.window
+        r.prices[:], r.best[:], r.direction[:] = part.prices, part.prices, 0.0
+        more.starts[:], more.spread[:], r.climb[...] = part.starts, part.spread, (part.bound, theta, 0)
         while left > 0:
             chunk = min(left, self.chunk)
-            done = subgradient(
-                part.window.earliest, part.window.latest, instance.length, instance.demand,
-                instance.ready - self.grid.origin, weight,
-                instance.capacity, self.grid.width, self._trial, part.prices, self._direction, part.starts, part.spread,
-                numbers, chunk, target, *self._memory, *self._alike, *self._rates,
-            )  # fmt: skip
-            part.bound = float(numbers[0])
+            done = subgradient(r.table, more.table, chunk, target)
+            part.prices[:], part.starts[:], part.spread[:] = r.best, more.starts, more.spread
+            part.bound = float(r.climb["bound"])
             self.iterations += done
             if done < chunk:
                 return False
@@ -186,6 +223,27 @@ class Dual:
                 return True
         return False
 
-    def proof(self) -> Proof:
-        """The exact bound at the best prices so far."""
-        return prove(self.instance, self.grid, self.whole.prices)
+    def _made(self, shape: tuple[int, int]) -> tuple[Record, Record]:
+        """What the compiled steps work with; shape: (kinds, cells). Filled by `ascend`."""
+        instance, cells = self.instance, shape[1]
+        first, alike = np.unique(instance.demand, axis=0, return_index=True, return_inverse=True)[1:]
+        if not self.sharp:
+            first = first[:0]
+        window = Window(*(np.zeros(instance.jobs, np.int64) for _ in range(2)))
+        climbing = Record(
+            CLIMBING,
+            **priced_jobs(instance, self.grid, window, 1.0 / instance.divisor),
+            **climb_from(np.zeros(shape)),
+        )
+        more = Record(
+            DUAL,
+            capacity=instance.capacity, starts=np.zeros(instance.jobs), spread=np.zeros(instance.jobs),
+            alike=alike.reshape(-1).astype(np.int64), first=first.astype(np.int64), one=np.ones(1, np.int64),
+            rates=np.zeros((first.size, cells)), sums=np.zeros((first.size, cells + 1)),
+        )  # fmt: skip
+        return climbing, more
+
+    def proof(self, part: Part | None = None) -> Proof:
+        """The exact bound of the whole, or of a part, at its best prices so far."""
+        part = self.whole if part is None else part
+        return prove(self.instance, self.grid, part.prices, part.window, self._proof)

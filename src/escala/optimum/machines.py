@@ -21,9 +21,10 @@ import numpy as np
 
 from escala.compile import lean
 from escala.errors import EscalaError
-from escala.optimum.anneal import Words, draw, move
-from escala.optimum.instance import MAX_TICK, Floats, Instance, Ints, check_schedule
+from escala.optimum.anneal import accept, begin, copy, draw, move, note
+from escala.optimum.instance import MAX_TICK, Instance, Ints, check_schedule
 from escala.optimum.profile import FAR, earliest, occupy
+from escala.optimum.room import Room, room
 from escala.optimum.search import HOTTEST
 from escala.optimum.searcher import COLD, Searcher
 from escala.optimum.wspt import rounded
@@ -38,20 +39,6 @@ class Placed(NamedTuple):
     starts: Ints
     machine: Ints
     value: float
-
-
-class Work(NamedTuple):
-    """Working memory of `anneal_machines`; rows as in `anneal.Room`: two states in front of every position."""
-
-    times: Ints  # (2n + 2, machines, segments)
-    free: Ints
-    sizes: Ints  # (2n + 2, machines)
-    starts: Ints  # (2n + 2,): of the job at position k - 1
-    where: Ints  # (2n + 2,): its machine
-    partial: Floats  # (2n + 2,)
-    row: Ints  # (n + 1,)
-    trial: Ints  # (n,)
-    best: Ints  # (n,)
 
 
 def pool(instance: Instance, machines: int) -> Instance:
@@ -81,20 +68,15 @@ def on_machines(
     n, steps = instance.jobs, max(1, int(effort * STEPS))
     one.rules(32)
     orders = [one.by(hint) for hint in (one.starts, *hints)]
-    work = _work(n, machines)
+    memory = one.room(n, machines=machines)
     best = Placed(one.starts, np.zeros(n, np.int64), np.inf)
     for run in range(RUNS + len(orders)):
-        order = orders[run].copy() if run < len(orders) else np.argsort(best.starts, kind="stable")
-        starts, machine = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        work.times[0], work.free[0], work.sizes[0] = 0, one.capacity, 1
-        anneal_machines(
-            order, instance.release, instance.length, one.words, one.guards, instance.ready, one.weight, machines,
-            one.unit * HOTTEST[-1],
-            one.unit * COLD, 1 if run < len(orders) else steps, one.stream(), starts, machine, work,
-        )  # fmt: skip
-        value = instance.value(starts)
+        memory.order[:] = orders[run] if run < len(orders) else np.argsort(best.starts, kind="stable")
+        memory.stream[:] = one.stream()
+        anneal_machines(memory.table, one.unit * HOTTEST[-1], one.unit * COLD, 1 if run < len(orders) else steps)
+        value = instance.value(memory.starts)
         if value < best.value:
-            best = Placed(starts, machine, value)
+            best = Placed(memory.starts.copy(), memory.machine.copy(), value)
     check_machines(instance, best.starts, best.machine)
     return best
 
@@ -109,91 +91,56 @@ def check_machines(instance: Instance, starts: Ints, machine: Ints) -> None:
         check_schedule(part, starts[rows])
 
 
-def _work(n: int, machines: int) -> Work:
-    rows, wide = 2 * n + 2, 2 * n + 4
-
-    def whole(*shape: int) -> Ints:
-        return np.zeros(shape, np.int64)
-
-    times, free = whole(rows, machines, wide), whole(rows, machines, wide)
-    return Work(
-        times, free, whole(rows, machines), whole(rows), whole(rows), np.zeros(rows), whole(n + 1), whole(n), whole(n)
-    )
-
-
 @lean
-def place(work: Work, here: int, there: int, guards: int, machines: int, release: int, length: int, word: int) -> int:
+def place(r: Room, here: int, there: int, job: int) -> int:
     """Write state `there`: state `here` with a job where it can start first. Returns its start."""
+    machines, length, word = r.settings.machines, r.length[job], r.words[job]
     chosen, start, seg = 0, FAR, 0
     for m in range(machines):
-        if start > release:
-            other, first = earliest(
-                work.times[here, m], work.free[here, m], work.sizes[here, m], guards, release, length, word
-            )
+        if start > r.release[job]:
+            other, first = earliest(r, here * machines + m, r.release[job], length, word)
             if other < start:
                 chosen, start, seg = m, other, first
     for m in range(machines):
-        size = work.sizes[here, m]
+        old, new = here * machines + m, there * machines + m
         if m == chosen:
-            work.sizes[there, m] = occupy(
-                work.times[here, m],
-                work.free[here, m],
-                size,
-                start,
-                seg,
-                start + length,
-                word,
-                work.times[there, m],
-                work.free[there, m],
-            )
+            occupy(r, old, new, start, seg, start + length, word)
         else:
-            work.sizes[there, m] = size
+            size = r.sizes[old]
+            r.sizes[new] = size
             for k in range(size):
-                work.times[there, m, k], work.free[there, m, k] = work.times[here, m, k], work.free[here, m, k]
-    work.starts[there], work.where[there] = start, chosen
+                r.times[new, k], r.free[new, k] = r.times[old, k], r.free[old, k]
+    r.begun[there], r.on[there] = start, chosen
     return start
 
 
 @lean
-def anneal_machines(
-    order: Ints, release: Ints, length: Ints, words: Ints, guards: int, ready: Ints, weight: Floats, machines: int,
-    hot: float, cold: float, steps: int, state: Words, best_starts: Ints, best_machine: Ints, work: Work,
-) -> float:  # fmt: skip
+def anneal_machines(table: Ints, hot: float, cold: float, steps: int) -> float:
     """As `anneal.anneal`, on several machines: cost = sum of weight * max(0, start - ready). Returns the best cost."""
+    r = room(table, 0)
+    order, trial, row, partial = r.order, r.trial, r.row, r.partial
     n = order.size
-    trial, best, row, partial = work.trial, work.best, work.row, work.partial
-    for k in range(n + 1):
-        row[k] = 2 * k
-    for k in range(n):
-        trial[k] = best[k] = order[k]
-    partial[0] = 0.0
+    begin(r)
     current, best_cost, temperature = np.inf, np.inf, hot
     cooling = (cold / hot) ** (1.0 / max(1, steps - 1))
     for step in range(steps + 1 if n > 1 else 1):
-        first, _ = move(order, trial, state) if step > 0 else (0, 0)
-        limit = current - temperature * np.log(1.0 - draw(state)) if step > 0 else np.inf
+        first, _ = move(order, trial, r.stream) if step > 0 else (0, 0)
+        limit = current - temperature * np.log(1.0 - draw(r.stream)) if step > 0 else np.inf
         here, at, total = row[first], first, 0.0
         while at < n:
             there, job = row[at + 1] ^ 1, trial[at]
-            start = place(work, here, there, guards, machines, release[job], length[job], words[job])
-            total = partial[there] = partial[here] + weight[job] * max(0, start - ready[job])
+            start = place(r, here, there, job)
+            total = partial[there] = partial[here] + r.weight[job] * max(0, start - r.ready[job])
             if total > limit:
                 break
             here, at = there, at + 1
         temperature *= cooling
         if at < n:
             continue
-        for position in range(first, n):
-            row[position + 1] ^= 1
-        for k in range(n):
-            order[k] = trial[k]
+        accept(r, first, n)
         current = total
         if current < best_cost:
             best_cost = current
-            for position in range(n):
-                job = order[position]
-                best[position] = job
-                best_starts[job], best_machine[job] = work.starts[row[position + 1]], work.where[row[position + 1]]
-    for k in range(n):
-        order[k] = best[k]
+            note(r)
+    copy(r.best, order)
     return best_cost

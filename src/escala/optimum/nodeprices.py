@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from escala.optimum.instance import Ints
 from escala.optimum.power import PowerInstance, waste_of
-from escala.optimum.prices import BLOCK, prefix_of
-from escala.optimum.switching import node_path, subgradient_nodes, window_costs
+from escala.optimum.prices import BLOCK, CLIMBING, GRID, PROOF, climb_from, least_costs, prefix_of
+from escala.optimum.record import Record
+from escala.optimum.switching import CLUSTER, LIVES, NODES, least_life, lives_of, subgradient_nodes
 
 SCALE = 1 << 20  # energies count 2^-20 J, rounded down
 
@@ -31,13 +33,10 @@ class NodeDual:
         self.width = unit * max(1, -(-end // (unit * max_cells)))
         self.cells = -(-end // self.width)
         self.free = (instance.soonest - instance.first) // self.width  # switching off costs nothing from this edge on
-        self.prices, self.best, self.direction = (np.zeros((1, self.cells)) for _ in range(3))
-        self.best[:] = instance.idle_w * instance.tick_s  # then nodes on earn what they cost, and the bound is 0
         # where idle nodes cost nothing, what a node costs less its price must not be above 0
         self.unsure = np.zeros((1, self.cells), bool)
         for begin, finish in instance.unsure():
             self.unsure[0, (begin - instance.first) // self.width : -((instance.first - finish) // self.width)] = True
-        self.numbers = np.array([-np.inf, 1.0, 0.0])
         self.iterations = 0
         # more nodes than all windows together can use are of no use; leaving them out lowers no schedule's waste below
         # the bound
@@ -45,21 +44,36 @@ class NodeDual:
         edges, where = np.unique(window, return_inverse=True)
         most = int(np.cumsum(np.bincount(where, np.concatenate([instance.nodes, -instance.nodes]), edges.size)).max())
         self.total, self.warm = min(instance.total, most), min(instance.on_at_start, most)
-        self.jobs = (
-            instance.release - instance.first,
-            instance.latest - instance.first,
-            instance.length,
-            instance.nodes[:, None],
-        )
+        self._climbing, self._nodes = self._made()
+
+    def _made(self) -> tuple[Record, Record]:
+        """What the compiled steps work with."""
+        instance = self.instance
+        idle = instance.idle_w * instance.tick_s
+        work = float((instance.length * instance.nodes).sum()) * idle
+        # nodes on earn what they cost at first, and the bound is 0
+        climbing = Record(CLIMBING, **self._jobs(np.float64), **climb_from(np.full((1, self.cells), idle, np.float64)))
+        lives = lives_of((idle, instance.on_j, instance.off_j), self.free, self.width, climbing.prices)
+        return climbing, Record(NODES, **lives, cluster=np.array((self.total, self.warm, work), CLUSTER))
+
+    def _jobs(self, number: type[np.number[Any]]) -> dict[str, NDArray[Any]]:
+        """The jobs' fields of `prices.priced`: delay costs nothing."""
+        instance = self.instance
+        latest = instance.latest - instance.first
+        return {
+            "grid": np.array((self.width,), GRID),
+            "earliest": instance.release - instance.first,
+            "latest": latest,
+            "length": instance.length,
+            "demand": instance.nodes[:, None],
+            "ready": latest,
+            "weight": np.zeros(latest.size, number),
+        }
 
     @property
     def bound(self) -> float:
         """Best bound so far in joules, in floats: not yet proved."""
-        return float(self.numbers[0])
-
-    def memory(self) -> tuple[Ints, Ints]:
-        """Memory of `switching.node_path`."""
-        return np.zeros((2, self.cells + 1), np.int64), np.zeros((2, self.cells), np.int64)
+        return float(self._climbing.climb["bound"])
 
     def energies(self) -> tuple[int, int, int]:
         """Idle energy of a node and tick, of switching on, of switching off, in 1 / SCALE joules."""
@@ -75,24 +89,17 @@ class NodeDual:
         return waste_of(wide, self.instance.release)
 
     def improve(self, target: float, rounds: int, expired: Callable[[], bool]) -> bool:
-        instance = self.instance
-        idle = instance.idle_w * instance.tick_s
-        work = float((instance.length * instance.nodes).sum()) * idle
-        prefix, use, buffer = np.zeros((1, self.cells + 1)), np.zeros((1, self.cells)), np.zeros(BLOCK)
-        came, path = self.memory()
-        self.numbers[1], self.numbers[2] = 1.0, 0.0
-        self.prices[:], self.direction[:] = self.best, 0.0
+        r, idle = self._climbing, self.instance.idle_w * self.instance.tick_s
+        r.climb["theta"], r.climb["stalls"] = 1.0, 0
+        r.prices[:], r.direction[:] = r.best, 0.0
         while rounds > 0:
             chunk = min(rounds, 1 if self.unsure.any() else 50)
-            done = subgradient_nodes(
-                *self.jobs, self.total, self.warm, self.width, self.free, idle, instance.on_j, instance.off_j, work,
-                self.prices, self.best, self.direction, self.numbers, chunk, target, prefix, use, buffer, came, path,
-            )  # fmt: skip
+            done = subgradient_nodes(r.table, self._nodes.table, chunk, target)
             self.iterations += done
             rounds -= chunk
             if self.unsure.any():
-                np.maximum(self.prices, idle, out=self.prices, where=self.unsure)
-                if self.numbers[1] < 1e-3 or target - self.bound <= 1e-9 * target:
+                np.maximum(r.prices, idle, out=r.prices, where=self.unsure)
+                if r.climb["theta"] < 1e-3 or target - self.bound <= 1e-9 * target:
                     return False
             elif done < chunk:
                 return False
@@ -103,26 +110,30 @@ class NodeDual:
     def proof(self) -> Fraction:
         """The bound at the best prices rounded down to whole units, in integers."""
         instance = self.instance
-        idle, on, off = self.energies()
+        best, energies = self._climbing.best, self.energies()
+        idle, on, off = energies
         # sums of prices and of idle energy stay below 2^60, or nothing is claimed
         most = (
-            float(self.best.sum()) * self.width * SCALE * int(instance.nodes.max())
+            float(best.sum()) * self.width * SCALE * int(instance.nodes.max())
             + 2.0 * idle * self.width * self.cells
             + on
             + off
         )
         if most > 2.0**60:
             return Fraction(0)
-        whole = np.floor(self.best * SCALE).astype(np.int64)
+        whole = np.floor(best * SCALE).astype(np.int64)
         whole[self.unsure] = np.maximum(whole[self.unsure], idle)
-        least = np.zeros(instance.release.size, np.int64)
-        window_costs(*self.jobs, self.width, whole, prefix_of(whole, self.width), np.zeros(BLOCK, np.int64), least)
-        memory = self.memory()
-        cold = node_path(whole, self.width, idle, on, off, self.free, 0, *memory)
-        warm = node_path(whole, self.width, idle, on, off, self.free, 1, *memory)
+        jobs = Record(
+            PROOF,
+            **self._jobs(np.int64), prices=whole, prefix=prefix_of(whole, self.width),
+            block=np.zeros(BLOCK, np.int64), least=np.zeros(instance.release.size, np.int64),
+        )  # fmt: skip
+        least_costs(jobs.table)
+        one = Record(LIVES, **lives_of(energies, self.free, self.width, whole))
+        cold, warm = (least_life(one.table, on_at_start) for on_at_start in (0, 1))
         nodes = (self.total - self.warm) * int(cold) + self.warm * int(warm)
         work = sum(int(p) * int(q) for p, q in zip(instance.length, instance.nodes))
-        return max(Fraction(0), Fraction(sum(least.tolist()) + nodes - idle * work, SCALE))
+        return max(Fraction(0), Fraction(sum(jobs.least.tolist()) + nodes - idle * work, SCALE))
 
     def peak(self) -> Fraction:
         """Switching on as many nodes as some instant needs for certain: the widest job, or jobs whose latest starts and

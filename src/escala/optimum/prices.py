@@ -7,29 +7,88 @@ behind the last. See `lagrange` for why.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from escala.compile import compiled, inlined, lean
+from escala.compile import inlined, lean
+from escala.kernel.pointer import PointerType, row_of
 from escala.optimum.instance import Floats, Ints
 
 # edges looked at in one go, twice as many each time: most jobs start soon, and the delay alone ends the search
 FIRST_BLOCK, BLOCK = 8, 64
 NEVER = 1 << 62
 
+GRID = np.dtype([("width", "i8")])
+
+
+def priced(number: Any) -> Mapping[str, tuple[Any, int]]:
+    """Fields of jobs (n,) under prices that are floats or integers."""
+    return {
+        "grid": (GRID, 0),
+        "earliest": (np.int64, 1),  # jobs start in [earliest, latest]
+        "latest": (np.int64, 1),
+        "length": (np.int64, 1),
+        "demand": (np.int64, 2),  # (n, kinds)
+        "ready": (np.int64, 1),  # from which delay costs `weight` a tick
+        "weight": (number, 1),
+        "prices": (number, 2),  # (kinds, cells)
+        "prefix": (number, 2),  # (kinds, cells + 1): sums of price * width in front of each cell's edge
+        "block": (number, 1),  # (BLOCK,), to work in
+    }
+
+
+CLIMB = np.dtype(
+    [
+        ("bound", "f8"),  # the best so far
+        ("theta", "f8"),  # length of the steps
+        ("stalls", "i8"),  # steps since the bound was last better
+    ]
+)
+CLIMBING = PointerType(
+    "Climbing",
+    {
+        **priced(np.float64),
+        "climb": (CLIMB, 0),
+        "best": (np.float64, 2),  # prices of the best bound
+        "direction": (np.float64, 2),
+        "use": (np.float64, 2),  # demand less supply, in units and ticks
+    },
+)
+DUAL = PointerType(
+    "Dual",
+    {
+        "capacity": (np.int64, 1),
+        "starts": (np.float64, 1),  # smoothed starts, whose order makes good schedules
+        "spread": (np.float64, 1),  # their smoothed distance from it
+        # for many kinds, the jobs that demand the same are priced together; all empty where kinds are few
+        "alike": (np.int64, 1),  # (n,): the class of each job
+        "first": (np.int64, 1),  # (classes,): a job of each
+        "rates": (np.float64, 2),  # (classes, cells), to work in
+        "sums": (np.float64, 2),  # (classes, cells + 1)
+        "one": (np.int64, 1),  # 1: what a job takes of its class's rate
+    },
+)
+PROOF = PointerType("Proof", {**priced(np.int64), "least": (np.int64, 1)})
+# inside compiled code: prices under improvement, or those of a proof, and what belongs to capacities
+Priced = Any
+Dual = Any
+climbing: Any = row_of(CLIMBING)  # climbing(table, 0)
+proof_at: Any = row_of(PROOF)
+_dual: Any = row_of(DUAL)
+
 
 @inlined
-def cheapest(
-    weight: Any, ready: int, release: int, latest: int, length: int, demand: Ints, prefix: Any, prices: Any, width: int,
-    cells: int, buffer: Any,
-) -> tuple[Any, int]:  # fmt: skip
-    """Least cost of one job over all starts in [release, latest], and such a start. Times from the grid's origin;
-    floats or integers alike.
+def cheapest(p: Priced, job: int, demand: Ints, prefix: Any, prices: Any) -> tuple[Any, int]:
+    """Least cost of one job over all starts in [earliest, latest], and such a start. Floats or integers alike.
 
-    prefix: (kinds, cells + 1) sums of price * width in front of each cell's edge. Works in blocks and stops when the
-    delay alone costs more than the best.
+    demand (kinds,), prices (kinds, cells), prefix (kinds, cells + 1): what the job pays; the record's own, or those of
+    its class. Works in blocks and stops when the delay alone costs more than the best.
     """
+    weight, ready, release, latest, length = p.weight[job], p.ready[job], p.earliest[job], p.latest[job], p.length[job]
+    width, cells, block = p.grid.width, prices.shape[1], p.block
     best, where = weight * 0, release
     # the candidates that are no edges: the ends, the ready tick
     for place in range(3 if latest != ready and latest < NEVER else 2):
@@ -48,14 +107,14 @@ def cheapest(
         back = 0 if side == 0 else rest
         low = (release + back + width - 1) // width
         last = min(cells, (latest + back) // width)
-        block = FIRST_BLOCK
+        many = FIRST_BLOCK
         while low <= last:
-            high = min(last + 1, low + block)
-            block = min(2 * block, BLOCK)
+            high = min(last + 1, low + many)
+            many = min(2 * many, BLOCK)
             if weight * max(0, low * width - back - ready) >= best:
                 break
             for k in range(low, high):
-                buffer[k - low] = weight * max(0, k * width - back - ready)
+                block[k - low] = weight * max(0, k * width - back - ready)
             for kind in range(demand.size):
                 units = demand[kind]
                 if units == 0:
@@ -63,20 +122,20 @@ def cheapest(
                 if side == 0:
                     plain = max(low, min(high, cells - steps))
                     for k in range(low, plain):
-                        buffer[k - low] += units * (
+                        block[k - low] += units * (
                             prefix[kind, k + steps] + rest * prices[kind, k + steps] - prefix[kind, k]
                         )
                     for k in range(plain, high):
-                        buffer[k - low] += units * (prefix[kind, cells] - prefix[kind, k])
+                        block[k - low] += units * (prefix[kind, cells] - prefix[kind, k])
                 else:
                     for k in range(low, high):
-                        buffer[k - low] += units * (
+                        block[k - low] += units * (
                             prefix[kind, min(cells, k + steps)]
                             - (prefix[kind, k] - rest * prices[kind, k - 1] if k > 0 else prefix[kind, 0])
                         )
             for k in range(low, high):
-                if buffer[k - low] < best:
-                    best, where = buffer[k - low], k * width - back
+                if block[k - low] < best:
+                    best, where = block[k - low], k * width - back
             low = high
     return best, where
 
@@ -101,8 +160,9 @@ def take(use: Floats, kind: int, units: int, start: int, end: int, width: int, c
 
 
 @inlined
-def _rate(demand: Ints, prices: Floats, width: int, rate: Floats, total: Floats) -> None:
-    """What a job of these demands pays a tick, (cells,), and its sums in front of each cell's edge, (cells + 1,)."""
+def _rate(p: Priced, d: Dual, one: int) -> None:
+    """What a job of a class pays a tick, and its sums in front of each cell's edge."""
+    demand, prices, rate, total, width = p.demand[d.first[one]], p.prices, d.rates[one], d.sums[one], p.grid.width
     rate[:] = 0.0
     for kind in range(demand.size):
         if demand[kind] > 0:
@@ -113,9 +173,9 @@ def _rate(demand: Ints, prices: Floats, width: int, rate: Floats, total: Floats)
 
 
 @inlined
-def _supply(capacity: Ints, width: int, prices: Floats, prefix: Floats, use: Floats) -> float:
-    """What the whole capacity is worth at these prices, negative. `prefix`: prices summed over time; `use`: demand less
-    supply, as yet without jobs."""
+def _supply(p: Priced, capacity: Ints) -> float:
+    """What the whole capacity is worth at these prices, negative. `use`: as yet without jobs."""
+    prices, prefix, use, width = p.prices, p.prefix, p.use, p.grid.width
     bound = 0.0
     for kind in range(prices.shape[0]):
         for cell in range(prices.shape[1]):
@@ -126,9 +186,10 @@ def _supply(capacity: Ints, width: int, prices: Floats, prefix: Floats, use: Flo
 
 
 @inlined
-def _deflect(prices: Floats, use: Floats, direction: Floats) -> tuple[float, float]:
+def _deflect(p: Priced) -> tuple[float, float]:
     """The next direction; its squared length, and that of the ascent: 0 where supply meets demand wherever it matters,
     these prices are the best."""
+    prices, use, direction = p.prices, p.use, p.direction
     norm, ascent = 0.0, 0.0
     for kind in range(prices.shape[0]):
         for cell in range(prices.shape[1]):
@@ -142,97 +203,96 @@ def _deflect(prices: Floats, use: Floats, direction: Floats) -> tuple[float, flo
 
 
 @lean
-def _copy(prices: Floats, to: Floats) -> None:
+def copy_prices(prices: Floats, to: Floats) -> None:
+    """Copy (kinds, cells)."""
     for kind in range(prices.shape[0]):
         for cell in range(prices.shape[1]):
             to[kind, cell] = prices[kind, cell]
 
 
-@compiled
-def subgradient(
-    release: Ints, latest: Ints, length: Ints, demand: Ints, ready: Ints, weight: Floats, capacity: Ints, width: int,
-    prices: Floats, best_prices: Floats, direction: Floats, mean_starts: Floats, spread: Floats, numbers: Floats,
-    iterations: int, target: float, prefix: Floats, use: Floats, buffer: Floats, alike: Ints, first: Ints,
-    rates: Floats, sums: Floats,
-) -> int:  # fmt: skip
-    """`iterations` Polyak steps towards `target` (cost of the best schedule), all in place: calls can be chained.
+@inlined
+def judge(p: Priced, bound: float, target: float, patience: int) -> bool:
+    """Keep prices of a better bound. After `patience` steps without one, theta times 0.7: returns whether it is so."""
+    climb = p.climb
+    climb.stalls += 1
+    if bound > climb.bound:
+        if bound > climb.bound + 1e-6 * abs(target):
+            climb.stalls = 0
+        climb.bound = bound
+        copy_prices(p.prices, p.best)
+    elif climb.stalls >= patience:
+        climb.theta *= 0.7
+        climb.stalls = 0
+        return True
+    return False
 
-    Deflected (direction = 0.6 new + 0.4 old), theta times 0.7 after 20 steps without a better bound. numbers: [best
-    bound, theta, stalls]. Jobs start in [release, latest]. mean_starts: smoothed starts, whose order makes good
-    schedules; spread: their smoothed distance from it. Returns the iterations done; stops when theta is spent or the
-    bound meets the target.
 
-    For many kinds, the jobs that demand the same are priced together: alike (n,), the class of each job, first
-    (classes,) a job of each, rates (classes, cells) and sums (classes, cells + 1) to work in. All are empty where kinds
-    are few.
+@inlined
+def advance(p: Priced, bound: float, target: float) -> bool:
+    """A Polyak step towards `target`, deflected (direction = 0.6 new + 0.4 old). Returns False, and takes none, where
+    theta is spent or the bound meets the target."""
+    norm, ascent = _deflect(p)
+    climb, prices, direction = p.climb, p.prices, p.direction
+    if norm == 0.0 or ascent == 0.0 or climb.theta < 1e-3 or target - climb.bound <= 1e-9 * abs(target):
+        return False
+    step = climb.theta * (target - bound) / max(norm, 0.3 * ascent)  # where old and new directions cancel, no leap
+    for kind in range(prices.shape[0]):
+        for cell in range(prices.shape[1]):
+            prices[kind, cell] = max(0.0, prices[kind, cell] + step * direction[kind, cell])
+    return True
+
+
+@lean
+def subgradient(table: Ints, more: Ints, iterations: int, target: float) -> int:
+    """`iterations` steps towards `target` (cost of the best schedule), all in place: calls can be chained.
+
+    After 20 steps without a better bound they are shorter, from the best prices. table: of `CLIMBING`, more: of `DUAL`.
+    Returns the iterations done.
     """
-    kinds, cells = prices.shape
-    together = np.ones(1, np.int64)
+    p, d = climbing(table, 0), _dual(more, 0)
+    starts, spread, width, cells = d.starts, d.spread, p.grid.width, p.prices.shape[1]
     for iteration in range(iterations):
-        bound = _supply(capacity, width, prices, prefix, use)
-        for one in range(first.size):
-            _rate(demand[first[one]], prices, width, rates[one], sums[one])
-        for job in range(release.size):
-            if first.size > 0:
-                one = alike[job]
-                value, start = cheapest(
-                    weight[job], ready[job], release[job], latest[job], length[job], together, sums[one : one + 1],
-                    rates[one : one + 1], width, cells, buffer,
-                )  # fmt: skip
-            else:
-                value, start = cheapest(
-                    weight[job], ready[job], release[job], latest[job], length[job], demand[job], prefix, prices,
-                    width, cells, buffer,
-                )  # fmt: skip
+        bound = _supply(p, d.capacity)
+        for one in range(d.first.size):
+            _rate(p, d, one)
+        for job in range(p.length.size):
+            demand, prefix, prices = p.demand[job], p.prefix, p.prices
+            if d.first.size > 0:
+                one = d.alike[job]
+                demand, prefix, prices = d.one, d.sums[one : one + 1], d.rates[one : one + 1]
+            value, start = cheapest(p, job, demand, prefix, prices)
             bound += value
-            spread[job] += 0.05 * (abs(start - mean_starts[job]) - spread[job])
-            mean_starts[job] += 0.05 * (start - mean_starts[job])
-            for kind in range(kinds):
-                if demand[job, kind] > 0:
-                    take(use, kind, demand[job, kind], start, start + length[job], width, cells)
-        numbers[2] += 1
-        if bound > numbers[0]:
-            if bound > numbers[0] + 1e-6 * abs(target):
-                numbers[2] = 0
-            numbers[0] = bound
-            _copy(prices, best_prices)
-        elif numbers[2] >= 20:
-            numbers[1] *= 0.7
-            numbers[2] = 0
-            _copy(best_prices, prices)
-        norm, ascent = _deflect(prices, use, direction)
-        gap = target - bound
-        if norm == 0.0 or ascent == 0.0 or numbers[1] < 1e-3 or target - numbers[0] <= 1e-9 * abs(target):
+            spread[job] += 0.05 * (abs(start - starts[job]) - spread[job])
+            starts[job] += 0.05 * (start - starts[job])
+            for kind in range(p.demand.shape[1]):
+                if p.demand[job, kind] > 0:
+                    take(p.use, kind, p.demand[job, kind], start, start + p.length[job], width, cells)
+        if judge(p, bound, target, 20):
+            copy_prices(p.best, p.prices)
+        if not advance(p, bound, target):
             return iteration + 1
-        step = numbers[1] * gap / max(norm, 0.3 * ascent)  # where old and new directions cancel, no leap
-        for kind in range(kinds):
-            for cell in range(cells):
-                prices[kind, cell] = max(0.0, prices[kind, cell] + step * direction[kind, cell])
     return iterations
 
 
 @lean
-def least_costs(
-    release: Ints, latest: Ints, length: Ints, demand: Ints, ready: Ints, weight: Ints, width: int, prices: Ints,
-    prefix: Ints, buffer: Ints, least: Ints,
-) -> None:  # fmt: skip
-    """Write each job's exact least cost under integer prices, all in the same unit, to `least` (n,). prefix: as
-    `prefix_of` makes it."""
-    cells = prices.shape[1]
-    for job in range(release.size):
-        least[job], _ = cheapest(
-            weight[job],
-            ready[job],
-            release[job],
-            latest[job],
-            length[job],
-            demand[job],
-            prefix,
-            prices,
-            width,
-            cells,
-            buffer,
-        )
+def least_costs(table: Ints) -> None:
+    """Write each job's exact least cost under integer prices, all in the same unit, to `least` (n,). table: of
+    `PROOF`."""
+    p = proof_at(table, 0)
+    for job in range(p.least.size):
+        p.least[job], _ = cheapest(p, job, p.demand[job], p.prefix, p.prices)
+
+
+def climb_from(best: Floats) -> dict[str, NDArray[Any]]:
+    """The fields of `CLIMBING` that move, from prices (kinds, cells)."""
+    kinds, cells = best.shape
+    return {
+        "climb": np.array((-np.inf, 1.0, 0), CLIMB),
+        "best": best,
+        **{name: np.zeros_like(best) for name in ("prices", "direction", "use")},
+        "prefix": np.zeros((kinds, cells + 1)),
+        "block": np.zeros(BLOCK),
+    }
 
 
 def prefix_of(prices: Ints, width: int) -> Ints:

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from escala.errors import EscalaError
-from escala.optimum.anneal import Words, anneal, room_for
+from escala.optimum.anneal import Words, anneal
 from escala.optimum.instance import Floats, Instance, Ints
-from escala.optimum.profile import Profile, fresh, leave, pack, serial
+from escala.optimum.profile import leave, serial
+from escala.optimum.record import Record
+from escala.optimum.room import Cost, pack, room_for
 
 COLD = 0.1  # last temperature, in delays of a typical job by its own length (slowdown: by 1)
 PART_HOT, PART_COLD = 0.03, 0.01  # of a part of the jobs: near to what it was
@@ -21,13 +23,16 @@ class Searcher:
 
     def __init__(self, instance: Instance, seed: int) -> None:
         self.instance = instance
-        self.words, self.capacity, self.guards = pack(instance.demand, instance.capacity)
+        self.packed = pack(instance.demand, instance.capacity)
         self.random = np.random.default_rng([seed, 0x5EA])
-        self.span_weight = 0.0 if instance.summed else 1.0
         scale = float(np.median(instance.length))
-        self.weight: Floats = (
-            1.0 / instance.divisor if instance.summed else np.full(instance.jobs, 0.05 / instance.jobs)
+        self.cost = (
+            Cost(1.0 / instance.divisor, 0.0)
+            if instance.summed
+            else Cost(np.full(instance.jobs, 0.05 / instance.jobs), 1.0)
         )
+        self._all = self.room(instance.jobs, states=2)
+        self._whole: Record | None = None
         self.unit = float(np.median(instance.length / instance.divisor)) if instance.summed else scale / 2
         self.starts: Ints = self.generate(np.argsort(instance.release, kind="stable"))
         self.value = instance.value(self.starts)
@@ -41,18 +46,15 @@ class Searcher:
 
     def generate(self, order: Ints) -> Ints:
         """Serial schedule generation in `order`."""
-        instance = self.instance
-        starts = np.zeros(instance.jobs, np.int64)
-        serial(
-            order,
-            instance.release,
-            instance.length,
-            self.words,
-            self.guards,
-            fresh(self.capacity, instance.jobs),
-            starts,
+        self._all.order[:] = order
+        serial(self._all.table)
+        return self._all.starts.copy()
+
+    def room(self, jobs: int, *, states: int = 0, segments: int = 1, machines: int = 1) -> Record:
+        """Memory as `room.room_for` makes it, of this instance."""
+        return room_for(
+            self.instance, self.packed, self.cost, jobs, states=states, segments=segments, machines=machines
         )
-        return starts
 
     def offer(self, starts: Ints) -> bool:
         """Keep a schedule if it is better than the best."""
@@ -74,46 +76,35 @@ class Searcher:
             if anew
             else np.argsort(self.starts, kind="stable")
         )
+        room = self._whole = self._whole or self.room(order.size)
+        room.order[:] = order
         for piece in range(pieces):
             hot, cold = (hottest * (COLD / hottest) ** ((piece + k) / pieces) for k in (0, 1))
-            starts = np.zeros(self.instance.jobs, np.int64)
-            profile = fresh(self.capacity, 1)
-            self._anneal(order, self.instance.release, profile, 1, 0, (hot, cold), max(1, steps // pieces), starts)
+            self._anneal(room, hot, cold, max(1, steps // pieces))
             yield
 
     def part(self, chosen: Ints, steps: int) -> bool:
         """Take the jobs `chosen` out of the best schedule and anneal their order in what the others leave."""
-        instance, starts = self.instance, self.starts.copy()
+        instance, starts, profile = self.instance, self.starts, self._all
         ends = starts + instance.length
         low, high = int(starts[chosen].min()), int(ends[chosen].max()) + int(instance.length[chosen].max())
         stay = np.ones(instance.jobs, bool)
         stay[chosen] = False
         rows = np.flatnonzero(stay & (starts < high) & (ends > low))
-        profile = fresh(self.capacity, rows.size + 1)
-        size = leave(rows, np.maximum(starts, low), np.minimum(ends, high), self.words, self.guards, profile, low, high)
-        order = chosen[np.argsort(starts[chosen], kind="stable")]
-        release = np.maximum(instance.release, low)
-        others = int(ends[stay].max()) if stay.any() else 0
-        return self._anneal(order, release, profile, size, others, (PART_HOT, PART_COLD), steps, starts)
+        size = leave(profile.table, rows, np.maximum(starts, low), np.minimum(ends, high), low, high)
+        room = self.room(chosen.size, segments=size)
+        room.times[0, :size], room.free[0, :size], room.sizes[0] = profile.times[0, :size], profile.free[0, :size], size
+        room.span[0] = int(ends[stay].max()) if stay.any() else 0
+        room.order[:], room.starts[:] = chosen[np.argsort(starts[chosen], kind="stable")], starts
+        np.maximum(instance.release, low, out=room.release)
+        return self._anneal(room, PART_HOT, PART_COLD, steps)
 
-    def _anneal(
-        self,
-        order: Ints,
-        release: Ints,
-        profile: Profile,
-        size: int,
-        others: int,
-        heat: tuple[float, float],
-        steps: int,
-        starts: Ints,
-    ) -> bool:
-        instance, (hot, cold) = self.instance, (self.unit * h for h in heat)
-        anneal(
-            order, release, instance.length, self.words, self.guards, instance.ready, self.weight, self.span_weight,
-            others, profile, size, hot, cold, steps, self.stream(), starts, room_for(order.size, size),
-        )  # fmt: skip
+    def _anneal(self, room: Record, hot: float, cold: float, steps: int) -> bool:
+        """Anneal the order of a room; the temperatures in delays of a typical job."""
+        room.stream[:] = self.stream()
+        anneal(room.table, self.unit * hot, self.unit * cold, steps)
         self.steps += steps
-        return self.offer(starts)
+        return self.offer(room.starts.copy())
 
     def rules(self, draws: int) -> None:
         """Offer what orders of so many rules give; from shortest first to first come first served."""

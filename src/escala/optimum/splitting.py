@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from escala.optimum.lagrange import Dual, Part, Proof, Window, prove
+from escala.optimum.lagrange import Dual, Part, Proof, Window
 
 THETA, STEPS = 0.02, 50  # first length and number of the steps in a new part: longer ones lose the prices of the whole
 STILL = 1e-6  # ticks that a job's start counts as swinging by at least
@@ -83,8 +83,7 @@ class Parts:
 
     def proofs(self) -> list[tuple[Window, Proof]]:
         """The exact bound of every part."""
-        dual = self.dual
-        return [(part.window, prove(dual.instance, dual.grid, part.prices, part.window)) for _, _, part in self._heap]
+        return [(part.window, self.dual.proof(part)) for _, _, part in self._heap]
 
     def cost(self) -> Fraction:
         """The exact bound of the summed cost: the lowest of the parts' own, or that of the whole (rounding prices down

@@ -3,28 +3,89 @@ together."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from escala.compile import inlined, lean
+from escala.kernel.pointer import PointerType, row_of
 from escala.optimum.instance import Floats, Ints
-from escala.optimum.prices import cheapest, take
+from escala.optimum.prices import GRID, advance, cheapest, climbing, judge, take
 
 # steps without a better bound; more than for jobs, and no return to the best prices: all nodes live alike and jump
 # together
 PATIENCE = 200
 
 
+def _life(number: Any) -> np.dtype[Any]:
+    """What a node's life costs."""
+    return np.dtype(
+        [
+            ("idle", number),  # a tick
+            ("on", number),  # to switch on
+            ("off", number),
+            ("free", "i8"),  # the edge from which switching off costs nothing
+        ]
+    )
+
+
+def _fields(number: Any) -> Mapping[str, tuple[Any, int]]:
+    return {
+        "grid": (GRID, 0),
+        "life": (_life(number), 0),
+        "prices": (number, 2),  # (1, cells), of a busy node and tick
+        "came": (
+            np.int64,
+            2,
+        ),  # (2, cells + 1), by whether it is on at the start; bits: 1 off came from on, 2 on from off
+        "path": (np.int64, 2),  # (2, cells): 1 where it is on
+    }
+
+
+CLUSTER = np.dtype(
+    [
+        ("total", "i8"),  # nodes
+        ("warm", "i8"),  # of which are on at the start
+        ("work", "f8"),  # idle energy of all busy ticks
+    ]
+)
+NODES = PointerType("Nodes", {**_fields(np.float64), "cluster": (CLUSTER, 0)})
+LIVES = PointerType("Lives", _fields(np.int64))
+Nodes = Any  # either inside compiled code
+_nodes: Any = row_of(NODES)
+_lives: Any = row_of(LIVES)
+
+
+def lives_of(
+    energies: tuple[float, float, float], free: int, width: int, prices: Ints | Floats
+) -> dict[str, NDArray[Any]]:
+    """The fields of `LIVES`, or of `NODES` but the last, under prices (1, cells).
+
+    energies, of the prices' element type: of a tick idle, of switching on, of switching off, which costs nothing from
+    edge `free` on.
+    """
+    cells = prices.shape[1]
+    return {
+        "grid": np.array((width,), GRID),
+        "life": np.array((*energies, free), _life(prices.dtype)),
+        "prices": prices,
+        "came": np.zeros((2, cells + 1), np.int64),
+        "path": np.zeros((2, cells), np.int64),
+    }
+
+
 @inlined
-def node_path_inline(
-    prices: Any, width: int, idle: Any, on: Any, off: Any, free: int, warm: int, came: Any, path: Any
-) -> Any:
+def _path(r: Nodes, warm: int) -> Any:
     """Least cost of one node's life: each tick on costs idle - price, switching on `on`, switching off `off` (0 from
     edge `free` on).
 
-    warm: 1 if it is on at the start. path[warm, cell] = 1 where it is on. Dynamic programme over the cells with states
-    off and on; within a cell the rate is constant, so switching at edges is best. came: memory (2, cells + 1), bits: 1
-    off came from on, 2 on came from off.
+    warm: 1 if it is on at the start; its path is written. Dynamic programme over the cells with states off and on;
+    within a cell the rate is constant, so switching at edges is best.
     """
+    life, prices, came, path, width = r.life, r.prices, r.came, r.path, r.grid.width
+    idle, on, off, free = life.idle, life.on, life.off, life.free
     cells = prices.shape[1]
     was_off = idle * 0
     was_on = idle * 0
@@ -60,89 +121,33 @@ def node_path_inline(
 
 
 @lean
-def node_path(prices: Any, width: int, idle: Any, on: Any, off: Any, free: int, warm: int, came: Any, path: Any) -> Any:
-    """`node_path_inline`, to be called from Python."""
-    return node_path_inline(prices, width, idle, on, off, free, warm, came, path)
+def least_life(table: Ints, warm: int) -> int:
+    """A node's least cost in integers, and its path. table: of `LIVES`; warm: 1 if it is on at the start."""
+    return _path(_lives(table, 0), warm)
 
 
 @lean
-def window_costs(
-    release: Ints,
-    latest: Ints,
-    length: Ints,
-    nodes: Ints,
-    width: int,
-    prices: Ints,
-    prefix: Ints,
-    buffer: Ints,
-    least: Ints,
-) -> None:
-    """Write each job's exact least sum of prices over its starts in [release, latest] to `least` (n,)."""
-    cells = prices.shape[1]
-    for job in range(release.size):
-        least[job], _ = cheapest(
-            0, latest[job], release[job], latest[job], length[job], nodes[job], prefix, prices, width, cells, buffer
-        )
-
-
-@lean
-def subgradient_nodes(
-    release: Ints, latest: Ints, length: Ints, nodes: Ints, total: int, warm_nodes: int, width: int, free: int,
-    idle: float, on: float,
-    off: float, work: float, prices: Floats, best_prices: Floats, direction: Floats, numbers: Floats, iterations: int,
-    target: float, prefix: Floats, use: Floats, buffer: Floats, came: Any, path: Any,
-) -> int:  # fmt: skip
-    """As `prices.subgradient`, for the prices of busy nodes (1, cells) in joules per node and tick. work: idle energy
-    of all busy ticks."""
-    cells = prices.shape[1]
+def subgradient_nodes(table: Ints, more: Ints, iterations: int, target: float) -> int:
+    """As `prices.subgradient`, for the prices of busy nodes (1, cells) in joules per node and tick. table: of
+    `prices.CLIMBING`, more: of `NODES`."""
+    p, r = climbing(table, 0), _nodes(more, 0)
+    cluster, prices, prefix, use, width, cells = r.cluster, p.prices, p.prefix, p.use, p.grid.width, p.prices.shape[1]
     for iteration in range(iterations):
-        bound = -work
+        bound = -cluster.work
         for cell in range(cells):
             prefix[0, cell + 1] = prefix[0, cell] + prices[0, cell] * width
             use[0, cell] = 0.0
-        for job in range(release.size):
-            value, start = cheapest(
-                0.0,
-                latest[job],
-                release[job],
-                latest[job],
-                length[job],
-                nodes[job],
-                prefix,
-                prices,
-                width,
-                cells,
-                buffer,
-            )
+        for job in range(p.length.size):
+            value, start = cheapest(p, job, p.demand[job], prefix, prices)
             bound += value
-            take(use, 0, nodes[job, 0], start, start + length[job], width, cells)
+            take(use, 0, p.demand[job, 0], start, start + p.length[job], width, cells)
         for warm in range(2):
-            count = warm_nodes if warm == 1 else total - warm_nodes
+            count = cluster.warm if warm == 1 else cluster.total - cluster.warm
             if count > 0:
-                bound += count * node_path_inline(prices, width, idle, on, off, free, warm, came, path)
+                bound += count * _path(r, warm)
                 for cell in range(cells):
-                    use[0, cell] -= count * width * path[warm, cell]
-        numbers[2] += 1
-        if bound > numbers[0]:
-            if bound > numbers[0] + 1e-6 * abs(target):
-                numbers[2] = 0
-            numbers[0] = bound
-            for cell in range(cells):
-                best_prices[0, cell] = prices[0, cell]
-        elif numbers[2] >= PATIENCE:
-            numbers[1] *= 0.7
-            numbers[2] = 0
-        norm, ascent = 0.0, 0.0
-        for cell in range(cells):
-            if prices[0, cell] > 0.0 or use[0, cell] > 0.0:
-                ascent += use[0, cell] ** 2
-            direction[0, cell] = 0.6 * use[0, cell] + 0.4 * direction[0, cell]
-            if prices[0, cell] <= 0.0 and direction[0, cell] < 0.0:
-                direction[0, cell] = 0.0
-            norm += direction[0, cell] ** 2
-        if norm == 0.0 or ascent == 0.0 or numbers[1] < 1e-3 or target - numbers[0] <= 1e-9 * abs(target):
+                    use[0, cell] -= count * width * r.path[warm, cell]
+        judge(p, bound, target, PATIENCE)
+        if not advance(p, bound, target):
             return iteration + 1
-        step = numbers[1] * (target - bound) / max(norm, 0.3 * ascent)
-        for cell in range(cells):
-            prices[0, cell] = max(0.0, prices[0, cell] + step * direction[0, cell])
     return iterations

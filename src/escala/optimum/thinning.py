@@ -16,35 +16,33 @@ import numpy as np
 
 from escala.compile import lean
 from escala.optimum.instance import Instance, Ints
-from escala.optimum.lagrange import Grid, Proof, Window
-from escala.optimum.prices import paid, prefix_of
+from escala.optimum.lagrange import Grid, Proof, Window, load_prices, proof_record
+from escala.optimum.prices import paid, proof_at
 
 MAX_STARTS = 20_000_000  # (job, tick) pairs that are looked at
 
 
 @lean
-def _reduced(
-    release: Ints, length: Ints, demand: Ints, ready: Ints, weight: Ints, width: int, prices: Ints, prefix: Ints,
-    least: Ints, slack: int, unit: int, earliest: Ints, last: Ints, first: Ints, keep: Ints,
-) -> None:  # fmt: skip
-    """keep[first[j] + k] = 1 if starting job j at release + k * unit, in [earliest, last], costs at most `slack` more
-    than its least cost; else it stays as it is."""
-    cells = prices.shape[1]
+def _reduced(table: Ints, release: Ints, slack: int, unit: int, first: Ints, keep: Ints) -> None:
+    """keep[first[j] + k] = 1 if starting job j at release + k * unit, within its window, costs at most `slack` more
+    than its least cost; else it stays as it is. table: of `prices.PROOF`."""
+    p = proof_at(table, 0)
+    prefix, prices, width, cells = p.prefix, p.prices, p.grid.width, p.prices.shape[1]
     for job in range(release.size):
-        most = least[job] + slack
+        most, weight = p.least[job] + slack, p.weight[job]
         # a longer delay costs more by itself; its product might pass 64 bits
-        latest = most // weight[job] if weight[job] > 0 else most
+        latest = most // weight if weight > 0 else most
         for at in range(first[job], first[job + 1]):
             start = release[job] + (at - first[job]) * unit
-            late = max(0, start - ready[job])
-            if late > latest or start > last[job]:
+            late = max(0, start - p.ready[job])
+            if late > latest or start > p.latest[job]:
                 break
-            if start < earliest[job] or keep[at] == 1:
+            if start < p.earliest[job] or keep[at] == 1:
                 continue
-            value = weight[job] * late
-            for kind in range(demand.shape[1]):
-                value += demand[job, kind] * (
-                    paid(prefix, prices, kind, start + length[job], width, cells)
+            value = weight * late
+            for kind in range(p.demand.shape[1]):
+                value += p.demand[job, kind] * (
+                    paid(prefix, prices, kind, start + p.length[job], width, cells)
                     - paid(prefix, prices, kind, start, width, cells)
                 )
             if value <= most:
@@ -74,16 +72,14 @@ def open_starts(instance: Instance, grid: Grid, parts: Sequence[tuple[Window, Pr
     first = np.concatenate([[0], np.cumsum(count)])
     # integers on both sides; the cost, a float, is raised by more than its error, so ties stay
     keep = np.zeros(int(first[-1]), np.int64)
+    record = proof_record(instance, grid)
     for window, proof in parts:
         slack = int(Fraction(cost) * proof.scale * (1 + Fraction(1, 10**9))) + 1 - proof.numerator
         if slack < 0:
             continue  # no schedule of the part is as good
-        _reduced(
-            instance.release - origin, instance.length, instance.demand, instance.ready - origin, proof.weight,
-            grid.width, proof.prices,
-            prefix_of(proof.prices, grid.width), proof.least, min(slack, 1 << 62), unit, window.earliest, window.latest,
-            first, keep,
-        )  # fmt: skip
+        load_prices(record, window, proof.weight, proof.prices)
+        record.least[:] = proof.least
+        _reduced(record.table, instance.release - origin, min(slack, 1 << 62), unit, first, keep)
     job = np.repeat(np.arange(instance.jobs), count)
     ticks = instance.release[job] + (np.arange(keep.size) - first[job]) * unit
     kept = keep.astype(bool)

@@ -174,10 +174,12 @@ def test_thinning_keeps_every_optimal_start() -> None:
         _, starts = best_of_orders(instance)
         dual = Dual(instance, max(s + int(p) for s, p in zip(starts, instance.length)))
         dual.improve(float(cost(instance, starts)), 300)
-        whole = open_starts(instance, dual.grid, [(dual.whole.window, dual.proof())], float(cost(instance, starts)))
+        whole = open_starts(
+            dual.instance, dual.grid, [(dual.whole.window, dual.proof())], float(cost(instance, starts))
+        )
         parts = Parts(dual, float(cost(instance, starts)) * 1.1 + 1.0)
         parts.split(30)
-        kept = open_starts(instance, dual.grid, parts.proofs(), float(cost(instance, starts)))
+        kept = open_starts(dual.instance, dual.grid, parts.proofs(), float(cost(instance, starts)))
         assert kept is not None and whole is not None
         for schedule in best_of_all(instance):
             for job, start in enumerate(schedule):

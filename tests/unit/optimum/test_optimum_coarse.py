@@ -11,8 +11,9 @@ from optimum_worlds import best_by_force, feasible, random_instance, tick_by_tic
 
 from escala.errors import EscalaError
 from escala.optimum import OBJECTIVES, Instance, bound, check_schedule, on_machines
-from escala.optimum.coarse import above, below, in_order, proved, unit_for
+from escala.optimum.coarse import above, below, proved, unit_for
 from escala.optimum.instance import MAX_TICK
+from escala.optimum.searcher import Searcher
 from escala.optimum.wspt import mean_busy_bound
 
 LONG = [pytest.param(one, marks=pytest.mark.long) for one in ("bounded-slowdown", "wait")]
@@ -51,7 +52,7 @@ def test_every_schedule_has_one_below_and_every_coarse_one_above_is_real(objecti
         shorter += int((instance.length < unit).sum())
         rough = np.array(tick_by_tick(high, tuple(order.tolist())))
         assert feasible(instance, rough * unit + int(instance.release.min()))
-        assert in_order(instance, order).tolist() == starts.tolist()
+        assert Searcher(instance, 0).generate(order).tolist() == starts.tolist()
     assert shorter > 50
 
 
@@ -104,7 +105,7 @@ def test_a_year_in_microseconds_has_an_interval_close_to_that_of_milliseconds(ob
 
 def test_known_schedules_limits_and_proofs_alone() -> None:
     fine = log(np.random.default_rng(53), "slowdown")
-    first = in_order(fine, np.argsort(fine.release, kind="stable"))
+    first = Searcher(fine, 0).generate(np.argsort(fine.release, kind="stable"))
     assert bound(fine, steps=("wspt",)).status == "bound-only"
     known = bound(fine, steps=("wspt",), known=first)
     assert known.status == "interval" and known.found == fine.value(first)

@@ -12,7 +12,8 @@ import pytest
 
 from escala.errors import EscalaError
 from escala.optimum import PowerInstance, energy_bound, waste_of
-from escala.optimum.switching import node_path
+from escala.optimum.record import Record
+from escala.optimum.switching import LIVES, least_life, lives_of
 
 pytestmark = pytest.mark.slow
 
@@ -108,8 +109,8 @@ def test_a_nodes_cheapest_life() -> None:
     for _ in range(200):
         cells, width, free, warm = 7, int(rng.integers(1, 4)), int(rng.integers(0, 8)), int(rng.integers(0, 2))
         prices, idle, on, off = rng.integers(0, 20, (1, cells)), 5, int(rng.integers(0, 40)), int(rng.integers(0, 40))
-        came, path = np.zeros((2, cells + 1), np.int64), np.zeros((2, cells), np.int64)
-        best = node_path(prices, width, idle, on, off, free, warm, came, path)
+        lives = Record(LIVES, **lives_of((idle, on, off), free, width, prices))
+        best = least_life(lives.table, warm)
 
         def life(
             states: tuple[int, ...], warm=warm, width=width, free=free, prices=prices, idle=idle, on=on, off=off
@@ -122,7 +123,7 @@ def test_a_nodes_cheapest_life() -> None:
             return total
 
         assert best == min(life(states) for states in product((0, 1), repeat=cells))
-        assert best == life(tuple(path[warm].tolist()))
+        assert best == life(tuple(lives.path[warm].tolist()))
 
 
 def test_hand_made_days() -> None:

@@ -10,8 +10,8 @@ from optimum_worlds import feasible, random_instance, tick_by_tick
 
 from escala.errors import EscalaError
 from escala.optimum import OBJECTIVES, Instance, check_schedule
-from escala.optimum.anneal import anneal, room_for
-from escala.optimum.profile import fresh, pack
+from escala.optimum.anneal import anneal
+from escala.optimum.room import pack
 from escala.optimum.search import search
 from escala.optimum.searcher import Searcher
 
@@ -80,19 +80,12 @@ def test_a_rest_that_is_as_before_is_not_generated_anew_and_costs_the_same(objec
         release, length, demand = rng.integers(0, jobs, jobs), rng.integers(1, 5, jobs), rng.integers(1, 3, (jobs, 2))
         instance = Instance(release, length, demand, [3, 4], objective, pi=3)
         searcher = Searcher(instance, 0)
-        order, starts, profile = (
-            rng.permutation(instance.jobs),
-            np.zeros(instance.jobs, np.int64),
-            fresh(searcher.capacity, 1),
-        )
-        told = anneal(
-            order, instance.release, instance.length, searcher.words, searcher.guards, instance.ready, searcher.weight,
-            searcher.span_weight, 0, profile, 1, 2.0 * searcher.unit, 0.1 * searcher.unit, 2000, searcher.stream(),
-            starts, room_for(instance.jobs, 1),
-        )  # fmt: skip
-        assert starts.tolist() == tick_by_tick(instance, tuple(order.tolist()))
-        late = np.maximum(0, starts - instance.ready)
-        cost = (searcher.weight * late).sum() + searcher.span_weight * (starts + instance.length).max()
+        room = searcher.room(instance.jobs)
+        room.order[:], room.stream[:] = rng.permutation(instance.jobs), searcher.stream()
+        told = anneal(room.table, 2.0 * searcher.unit, 0.1 * searcher.unit, 2000)
+        assert room.starts.tolist() == tick_by_tick(instance, tuple(room.order.tolist()))
+        late = np.maximum(0, room.starts - instance.ready)
+        cost = (searcher.cost.weight * late).sum() + searcher.cost.span * (room.starts + instance.length).max()
         assert told == pytest.approx(cost, rel=1e-9, abs=1e-9)
 
 
