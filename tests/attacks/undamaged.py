@@ -74,6 +74,21 @@ SACCT_JSON = """{"meta": {"plugin": {"type": "openapi/dbv0.0.38", "data_parser":
 "time": {"submission": 1700000100, "eligible": 0, "start": 1700000200, "end": 1700000800, "elapsed": 600, "limit": 10},
 "required": {"CPUs": 4, "memory": 9223372036854779808}, "tres": {"allocated": [{"type": "cpu", "name": "", "count": 4}]}}]}
 """
+OAR = """{
+   "5" : {"Job_Id" : "5", "owner" : "u", "queue" : "p", "project" : "a", "name" : null, "state" : "Terminated", "types" : [],
+      "submissionTime" : 1700000000, "startTime" : "1700000060", "stopTime" : 1700000160, "walltime" : 3600, "array_id" : 5,
+      "assigned_resources" : [1, 2, "3", 4], "assigned_network_address" : ["n1", "n2"], "reservation" : "None",
+      "wanted_resources" : "-l \\"{type = 'default'}/host=2/core=2,walltime=1:0:0\\" ", "exit_code" : 0,
+      "message" : "R=4,W=1:0:0,J=B (Karma=0.087,quota_ok)", "properties" : "(mem > 64) AND drain='NO'"},
+   "6" : {"Job_Id" : 6, "owner" : "v", "queue" : "besteffort", "state" : "Error", "types" : ["besteffort", "inner=5"],
+      "submissionTime" : 1700000000, "startTime" : 1700000060, "stopTime" : 1700000160, "walltime" : null,
+      "events" : [{"type" : "BESTEFFORT_KILL", "date" : 1700000160}], "resubmit_job_id" : 4, "dependencies" : [5]},
+   "7" : {"id" : 7, "user" : "u", "queue_name" : "p", "state" : "Terminated", "types" : {"deploy" : true},
+      "submission_time" : 1700000100, "start_time" : 1700000200, "stop_time" : 1700000300, "reservation" : "Scheduled",
+      "resources" : [{"id" : 9, "status" : "assigned"}], "nodes" : [{"network_address" : "n3"}],
+      "initial_request" : "oarsub -l nodes=1,walltime=2 -t deploy"}
+}
+"""
 YAML = """name: c
 profiles:
   blade: &b {computing_w: 210, idle_w: 90, off_w: 5, switching_off_w: 100, switching_on_w: 120, switch_off_s: 20, switch_on_s: 90}
@@ -102,7 +117,13 @@ LOGS = {
     "alibaba": ALIBABA,
     "google": GOOGLE,
 }
-LOGS |= {"instances": INSTANCES, "google-json": EVENTS, "google-collections": COLLECTIONS, "sacct-json": SACCT_JSON}
+LOGS |= {
+    "instances": INSTANCES,
+    "google-json": EVENTS,
+    "google-collections": COLLECTIONS,
+    "sacct-json": SACCT_JSON,
+    "oar": OAR,
+}
 PLATFORMS = {"yaml": YAML, "xml": XML}
 LINEAR = """form = "linear"
 every_s = 300

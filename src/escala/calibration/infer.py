@@ -38,8 +38,8 @@ def inferred(log: Workload) -> Inferred:
     placed = placements(log)
     if placed.is_empty():
         raise EscalaError(
-            f"{log.name}: names no nodes on which jobs ran (NodeList of sacct, exec_host of PBS): give what the site "
-            "says of itself"
+            f"{log.name}: names no nodes on which jobs ran (NodeList of sacct, exec_host of PBS, addresses of OAR): "
+            "give what the site says of itself"
         )
     sizes = {name: _most_at_once(placed, name) for name in ("cores", "gpus")}
     kinds = placed.filter(pl.col("kind").is_not_null()).group_by("host").agg(pl.col("kind").mode().sort().first())

@@ -169,7 +169,7 @@ Cores = Annotated[
     typer.Option(
         "--cores",
         metavar="WHICH",
-        help="SWF, Slurm, PBS: a job's size is what was allocated (first) or requested",
+        help="SWF, Slurm, PBS, OAR: a job's size is what was allocated (first) or requested",
         show_default=False,
         rich_help_panel="Reading",
     ),
@@ -179,7 +179,7 @@ Submission = Annotated[
     typer.Option(
         "--submission",
         metavar="WHEN",
-        help="Slurm, PBS: a job comes at submit or eligible time",
+        help="Slurm, PBS, OAR: a job comes at submit or eligible time",
         show_default=False,
         rich_help_panel="Reading",
     ),
@@ -190,7 +190,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="swf, batsim, slurm, pbs, google, csv or parquet [found from the content]",
+        help="swf, batsim, slurm, pbs, oar, google, csv or parquet [found from the content]",
         show_default=False,
         rich_help_panel="Reading",
     ),

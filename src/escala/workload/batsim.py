@@ -152,10 +152,6 @@ def _plain(value: Any) -> str | None:
 def parts_of(document: Any, path: Path) -> tuple[list[Any], Mapping[str, Any]]:
     """The jobs and the profiles of a parsed document."""
     keys = sorted(document) if isinstance(document, dict) else []
-    if "resources" in keys or "dead_resources" in keys:
-        raise EscalaError(
-            f"{path}: is an OAR Gantt dump, which Escala does not read: use the workload it was made from"
-        )
     if not (
         isinstance(document, dict)
         and isinstance(document.get("jobs"), list)

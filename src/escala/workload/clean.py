@@ -38,6 +38,13 @@ KEEPING = ("zero runtime", "no request", "absurd request", "fractional processor
 ABSURD_SIZE = "note: absurd machine size"
 FILTERED = "filtered out"
 COMPONENT = "component of a heterogeneous job"
+INSIDE, CONTAINER, SHARING, AGAIN = (
+    "inside a container job",
+    "note: container job",
+    "note: shared cores",
+    "note: submitted again",
+)
+"""Of OAR."""
 FAITHFUL = (
     "over request",
     "no request",
@@ -47,6 +54,8 @@ FAITHFUL = (
     ABSURD_SIZE,
     FILTERED,
     COMPONENT,
+    CONTAINER,
+    AGAIN,
 )
 """Rules that neither lose a job nor change one: the table says what the log says."""
 TOLD = {
@@ -54,6 +63,10 @@ TOLD = {
     "repeated record": "the same as an earlier one, read once",
     "partial execution": "of jobs that have lines of their own",
     FILTERED: "left out, as was asked for",
+    INSIDE: "left out: the container, a job of its own, has their cores",
+    CONTAINER: "kept, each as one job with all its cores",
+    SHARING: "given cores of their own (types timesharing, allowed)",
+    AGAIN: "kept: each attempt is a job of its own, the earlier ones too",
     COMPONENT: "joined with the others to one job: all their cores, as long as the longest",
     "fractional processors": "rounded up",
     "repeated id": "renamed ID#2, ID#3, ...",

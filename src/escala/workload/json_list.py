@@ -48,28 +48,36 @@ def entries(path: Path, name: str, hint: str) -> Iterator[Entry]:
 
 
 def parts(path: Path, opened: Mapping[str, str]) -> Iterator[Part]:
-    """What the object of a file holds, as it comes. opened: key -> "[" or "{", whose entries come one by one, if it is
-    that; before them the sign alone. EscalaError as of `parse_json`; for what stands behind an entry only after
-    that."""
+    """What the object of a file holds, as it comes. opened: key -> "[", "{" or both, whose entries come one by one, if
+    it is that; before them the sign alone. Key "" opens a list that stands in place of the object. EscalaError as of
+    `parse_json`; for what stands behind an entry only after that."""
     keys = set[str]()
     with reading(path) as stream:
         text = _Text(stream, path)
-        text.take("{")
-        while text.goes_on("}", is_first=not keys):
-            key = text.name(keys)
-            sign = opened.get(key, "")
-            if not sign or text.next_sign() != sign:
-                yield Part(key, None, text.value())
-                continue
-            text.take(sign)
-            yield Part(key, None, Entry(None, sign, 0))
-            names, is_first = set[str](), True
-            while text.goes_on("]" if sign == "[" else "}", is_first):
-                is_first = False
-                name = text.name(names) if sign == "{" else ""
-                yield Part(key, name, text.value())
+        if text.next_sign() == "[" and "[" in opened.get("", ""):
+            yield from _within(text, "", "[")
+        else:
+            text.take("{")
+            while text.goes_on("}", is_first=not keys):
+                key = text.name(keys)
+                sign = text.next_sign()
+                if sign and sign in opened.get(key, ""):
+                    yield Part(key, None, Entry(None, sign, 0))
+                    yield from _within(text, key, sign)
+                else:
+                    yield Part(key, None, text.value())
         if text.next_sign():
             raise text.wrong("Extra data")
+
+
+def _within(text: _Text, key: str, sign: str) -> Iterator[Part]:
+    """The entries of the list or object that begins here."""
+    text.take(sign)
+    names, is_first = set[str](), True
+    while text.goes_on("]" if sign == "[" else "}", is_first):
+        is_first = False
+        name = text.name(names) if sign == "{" else ""
+        yield Part(key, name, text.value())
 
 
 class _Text:

@@ -25,7 +25,7 @@ from escala.workload.table import Workload
 __all__ = ["OPTIONS", "PIECE", "Pieces", "placed"]
 
 PIECE = 100_000  # jobs, about
-BY_END = ("slurm", "pbs")
+BY_END = ("slurm", "pbs", "oar")
 """Formats that list jobs as they end, or in any order."""
 COUNTED = tuple(name for name in (*AMOUNTS, *LABELS) if name not in SCHEMA)
 """Columns that are counted, and then dropped."""

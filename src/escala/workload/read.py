@@ -30,11 +30,12 @@ TAKES = {  # format -> options that mean something there
     "batsim": {"speed"},
     "slurm": {"columns", "cores", "submission"},
     "pbs": {"cores", "submission"},
+    "oar": {"cores", "submission"},
     "google": set(),
     "csv": {"columns", "units", "unit", "select"},
     "parquet": {"columns", "units", "unit", "select"},
 }
-SHAPED = ("slurm", "pbs")
+SHAPED = ("slurm", "pbs", "oar")
 Columns = Mapping[str, str] | Sequence[str] | None
 SUFFIXES = (".gz", ".swf", ".json", ".csv", ".parquet", ".txt", ".log")
 OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -63,17 +64,17 @@ def read_workload(
     name: str | None = None,
     max_cores: int | None = None,
 ) -> Workload:
-    """Jobs of a log: SWF, Batsim JSON, Slurm's sacct (text, JSON), PBS/TORQUE, Google's events, CSV, Parquet; gzipped.
+    """Jobs of a log: SWF, Batsim JSON, Slurm's sacct (text, JSON), PBS/TORQUE, OAR, Google, CSV, Parquet; gzipped.
 
-    `format`: swf, batsim, slurm, pbs, google, csv, parquet; found from the content if not given.
+    `format`: swf, batsim, slurm, pbs, oar, google, csv, parquet; found from the content if not given.
     `columns`, `units`, `unit`, `select`: tables only, see `tabular.read_table`; `columns`: the fields of bare sacct.
     `speed`: Batsim only, flop/s of one core; without it jobs given in flops wait for `Workload.at_speed`.
-    `cores`: SWF, Slurm, PBS: "allocated" (default) or "requested" processors first, the other where the log has none.
-    `submission`: Slurm, PBS: "submit" (default) or "eligible".
+    `cores`: SWF, Slurm, PBS, OAR: "allocated" (default) or "requested" processors first, else the other.
+    `submission`: Slurm, PBS, OAR: "submit" (default) or "eligible".
     `partition`, `user`, `account`, `since`, `until`: only these jobs, see `filters.Filters`; several names with commas.
     `rules`: see `clean`; what they did is in `Workload.cleaning` (counts) and `first_cleaned` (the first job of each).
     `strict`: refuse a log of which a job would be left out or changed.
-    `shapes`: Slurm, PBS: with what jobs ask of a site (`shapes.SHAPES`), and the `hosts` where they ran.
+    `shapes`: Slurm, PBS, OAR: with what jobs ask of a site (`shapes.SHAPES`), and the `hosts` where they ran.
     `shift`: does the first submission become time 0? By default not for Batsim's files, packs of days, own tables.
     `name`, `max_cores`: in place of what the file says.
 
@@ -220,6 +221,13 @@ def _pbs(path: Path, options: dict[str, Any]) -> Found:
     return Found(read_pbs(path, **options), {}, True, NOTE)
 
 
+def _oar(path: Path, options: dict[str, Any]) -> Found:
+    from escala.workload.oar import NOTE, read_oar
+
+    log = read_oar(path, **options)
+    return Found(log.frame, log.counts, True, NOTE, firsts=log.firsts)
+
+
 def _table(path: Path, options: dict[str, Any]) -> Found:
     from escala.workload.tabular import found_of, read_table
 
@@ -242,6 +250,7 @@ READERS: dict[str, Callable[[Path, dict[str, Any]], Found]] = {
     "batsim": _batsim,
     "slurm": _slurm,
     "pbs": _pbs,
+    "oar": _oar,
     "google": _google,
     "csv": _table,
     "parquet": _table,
@@ -265,15 +274,16 @@ def detect(path: Path, columns: Columns = None) -> str:
             raise EscalaError(f"{path}: is packed with {packer}: unpack it first (gzip is read as it is)")
     if b"\0" in head:
         raise EscalaError(
-            f"{path}: is binary and not Parquet: give a log of jobs (SWF, Batsim JSON, sacct text, PBS, CSV, Parquet)"
+            f"{path}: is binary and not Parquet: give a log of jobs (SWF, Batsim JSON, sacct, PBS, OAR, CSV, Parquet)"
         )
     if text[0] in "{[":
         from escala.workload.google_json import is_google_json
+        from escala.workload.oar_json import is_oar_json
         from escala.workload.slurm_json import is_sacct_json
 
         if is_google_json(text):
             return "google"
-        return "slurm" if is_sacct_json(text) else "batsim"
+        return "slurm" if is_sacct_json(text) else "oar" if is_oar_json(text) else "batsim"
     if text[0] == "<":
         raise EscalaError(f"{path}: is XML (a platform?), not a log of jobs")
     lines = _of_data(text.splitlines())

@@ -107,6 +107,11 @@ class Records:
 
             for log in slurm_pieces(self.path, how.get("columns"), cores, submission, keep):
                 yield Found(log.frame, log.counts, True, NOTE, firsts=log.firsts)
+        elif self.kind == "oar":
+            from escala.workload.oar import NOTE, oar_pieces
+
+            for jobs in oar_pieces(self.path, cores, submission, keep):
+                yield Found(jobs.frame, jobs.counts, True, NOTE, firsts=jobs.firsts)
         elif self.kind == "google":
             from escala.workload import google
 

@@ -123,6 +123,26 @@ def _pbs(jobs: list[Job]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _oar(jobs: list[Job]) -> str:
+    """A list, all in one line: ids come again."""
+    records = [
+        {
+            "Job_Id": j.name,
+            "owner": j.user,
+            "queue": j.partition,
+            "project": f"a{j.user}",
+            "state": "Running" if j.cores == 8 else "Terminated",
+            "submissionTime": j.submit,
+            "startTime": j.start,
+            "stopTime": j.end,
+            "walltime": j.limit or None,
+            "assigned_resources": list(range(j.cores)),
+        }
+        for j in jobs
+    ]
+    return json.dumps(records)
+
+
 def _sacct_json(jobs: list[Job]) -> str:
     """All in one line, as Slurm writes it where it is to be compact."""
     records = []
@@ -168,6 +188,7 @@ FORMS: dict[str, Callable[[list[Job]], str]] = {
     "log.csv": _csv,
     "sacct.txt": _sacct,
     "sacct.json": _sacct_json,
+    "oar.json": _oar,
     "log.json": _batsim,
     "accounting": _pbs,
 }
@@ -178,6 +199,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("escala.workload.lines.CHUNK_BYTES", 3000)
     monkeypatch.setattr("escala.workload.json_list.CHUNK_BYTES", 3000)
     monkeypatch.setattr("escala.workload.slurm_json.ROWS", 30)
+    monkeypatch.setattr("escala.workload.oar.ROWS", 30)
 
 
 @pytest.fixture(autouse=True)
@@ -221,7 +243,7 @@ def test_a_log_in_any_order_is_sorted(name: str, tmp_path: Path) -> None:
     [
         "log.swf",
         "accounting",
-        *(pytest.param(one, marks=pytest.mark.long) for one in ("log.csv", "sacct.txt", "sacct.json")),
+        *(pytest.param(one, marks=pytest.mark.long) for one in ("log.csv", "sacct.txt", "sacct.json", "oar.json")),
     ],
 )
 def test_parts_of_a_log(name: str, part: dict[str, Any], tmp_path: Path) -> None:

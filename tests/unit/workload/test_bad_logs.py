@@ -82,7 +82,7 @@ def test_names_do_not_matter(tmp_path: Path) -> None:
         ("-dt 1 -e submit_batch_job | -sim-walltime 5", "Slurm simulator"),
         ("1001;0;-1;15;12;-1;-1;-1;420;-1;-1;user5;account2;-1;normal;normal;;-1;\n", "semicolons"),
         ("a|b|c\n1|2|3\n", "no header of sacct"),
-        ('{"dead_resources": {}, "jobs": {}}', "OAR"),
+        ('{"dead_resources": {}, "jobs": {}}', "without jobs by their number"),
         ('{"a": 1}', "not a Batsim workload"),
         ("time,energy\n0,0\n", "columns time, energy"),
     ],
@@ -139,7 +139,7 @@ def test_options_that_mean_nothing_are_refused(tmp_path: Path) -> None:
         read_workload(path, cores="both")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("form", ["batsim", "slurm", "pbs", "csv", "parquet"])
+@pytest.mark.parametrize("form", ["batsim", "slurm", "pbs", "oar", "csv", "parquet"])
 def test_wrong_format_given(tmp_path: Path, form: str) -> None:
     refused(file(tmp_path, GOOD * 3), format=form)
 

@@ -65,6 +65,14 @@ BATSIM = json.dumps(
         "profiles": {"p": {"type": "delay", "delay": 60}},
     }
 )
+OAR = json.dumps(
+    {
+        job: {"Job_Id": job, "owner": user, "project": account, "queue": partition, "state": "Terminated"}
+        | {"submissionTime": UNIX_S + k * DAY, "startTime": UNIX_S + k * DAY + 60, "stopTime": UNIX_S + k * DAY + 120}
+        | {"walltime": 3600, "assigned_resources": [1, 2], "reservation": "Scheduled" if k == 2 else "None"}
+        for k, (job, partition, user, account) in enumerate(JOBS)
+    }
+)
 EAGLE = (
     "job_id,user,account,partition,qos,wallclock_req,processors_req,gpus_req,mem_req,submit_time,start_time,run_time,state\n"
     + "".join(
@@ -95,11 +103,12 @@ IGNORED: dict[str, Any] = {
         "dependencies or begin times": {"jobs": 1},
     }
     | {"queues": {"jobs": 3, "values": 2}},
+    "oar": {"reservations": {"jobs": 1}, "queues": {"jobs": 3, "values": 2}},
     "batsim": {"memory": {"jobs": 2}, "partitions": {"jobs": 3, "values": 2}},
     "csv": {"GPUs": {"jobs": 1}, "memory": {"jobs": 2}, "partitions": {"jobs": 3, "values": 2}},
     "parquet": {"queues": {"jobs": 3, "values": 2}},
 }
-TEXTS = {"swf": SWF, "slurm": SACCT, "pbs": PBS, "batsim": BATSIM, "csv": EAGLE}
+TEXTS = {"swf": SWF, "slurm": SACCT, "pbs": PBS, "oar": OAR, "batsim": BATSIM, "csv": EAGLE}
 FORMATS = (*TEXTS, "parquet")
 FILTERS: list[tuple[dict[str, Any], list[str]]] = [
     ({"partition": "cpu"}, ["1", "3"]),

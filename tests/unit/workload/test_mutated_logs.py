@@ -77,7 +77,7 @@ def test_any_bytes(tmp_path: Path, content: bytes) -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.sampled_from(["swf", "batsim", "slurm", "pbs", "csv", "parquet"]), st.sampled_from(sorted(LOGS)))
+@given(st.sampled_from(["swf", "batsim", "slurm", "pbs", "oar", "csv", "parquet"]), st.sampled_from(sorted(LOGS)))
 def test_any_log_as_any_format(tmp_path: Path, form: str, name: str) -> None:
     (tmp_path / "log").write_text(LOGS[name])
     try:

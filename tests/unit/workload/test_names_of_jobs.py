@@ -26,6 +26,11 @@ SACCT = """JobID|User|Group|Account|Partition|QOS|JobName|Submit|Start|End|State
 PBS = """03/01/2024 00:11:00;E;1.m;user=ann group=staff account=bio jobname=a queue=cpu ctime=1709251200 start=1709251260 end=1709251860 Resource_List.nodes=1:ppn=2 Resource_List.walltime=01:00:00
 03/01/2024 00:11:00;E;2.m;user=bob group=visitors jobname=run.sh queue=gpu ctime=1709251209 start=1709251260 end=1709251860 Resource_List.nodes=1:ppn=2 Resource_List.walltime=01:00:00
 """  # noqa: E501
+OAR = """{"1": {"owner": "ann", "project": "bio", "name": "a", "queue": "cpu", "state": "Terminated", "submissionTime": 1709251200,
+"startTime": 1709251260, "stopTime": 1709251860, "walltime": 3600, "assigned_resources": [1, 2]},
+"2": {"user": "bob", "group": "staff", "project": "chem", "name": null, "queue_name": "cpu", "state": "Terminated",
+"submission_time": 1709251209, "start_time": 1709251260, "stop_time": 1709251860, "walltime": 3600, "resources": [{"id": 1}]}}
+"""  # noqa: E501
 BATSIM = """{"jobs": [
 {"id": 1, "subtime": 0, "res": 1, "profile": "p", "walltime": 9, "account": "bio", "Job Name": "a", "group": "staff"},
 {"id": 2, "subtime": 1, "res": 1, "profile": "p", "walltime": 9, "qos": "high", "executable": "x"}],
@@ -42,6 +47,7 @@ NAMES = {
         {"group": ["staff", None], "account": ["bio", "chem"], "qos": ["high", None], "job_name": ["a b", "run.sh"]},
     ),
     "pbs": (PBS, {"group": ["staff", "visitors"], "account": ["bio", "visitors"], "job_name": ["a", "run.sh"]}),
+    "oar": (OAR, {"group": [None, "staff"], "account": ["bio", "chem"], "job_name": ["a", None]}),
     "batsim": (
         BATSIM,
         {

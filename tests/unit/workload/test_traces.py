@@ -29,7 +29,7 @@ READ = (
         "slurm/*.log.gz",
         "slurm/*.csv*",
     ),
-    *("slurm_sacct_sample*.txt", "gpu/*pod_list*", "oar/*/workload.json", "batsim/golden-medium_late/medium_late.json"),
+    *("slurm_sacct_sample*.txt", "gpu/*pod_list*", "oar/*/*.json*", "batsim/golden-medium_late/medium_late.json"),
     *(
         "batsim/golden-runs/*/workload.json.gz",
         "batsim/*/out_jobs.csv*",
@@ -46,7 +46,6 @@ REFUSED = (  # although the pattern above would have them
 NEVER_READ = (  # pattern -> part of the message; the first that fits counts
     ("*.xml", "XML"),
     ("*.xml.gz", "XML"),
-    ("*oar_gant.json.gz", "OAR"),
     ("*.events.gz", "events"),
     ("*.semicolon-swf", "semicolons"),
     ("*sched_input.json", "not a Batsim workload"),
