@@ -29,9 +29,17 @@ AREAS = {
     ),
     "growth": ("tests/growth",),
     "live": ("tests/live/test_desk.py",),
+    "beside": (
+        "tests/bridges/slurm/test_as_if.py", "tests/bridges/slurm/test_guard.py", "tests/bridges/slurm/test_shadow.py",
+        "tests/bridges/slurm/test_findings.py", "tests/bridges/slurm/test_undoing.py",
+        "tests/bridges/slurm/test_acting.py",
+    ),
     "streams": ("tests/unit/streaming",),
     "slurm": ("tests/unit/slurm",),
-    "campaigns": ("tests/unit/campaigns/test_campaign.py", "tests/unit/campaigns/test_on_slurm.py"),
+    "campaigns": (
+        "tests/unit/campaigns/test_campaign.py", "tests/unit/campaigns/test_on_slurm.py",
+        "tests/unit/policies/test_heeded.py",
+    ),
 }  # fmt: skip
 
 
@@ -92,7 +100,18 @@ BUGS = [
     Bug("kernel", "kernel/sums.py", "                until = min(times[start] + length, before)",
         "                until = times[start] + length"),
     Bug("kernel", "kernel/single.py",
-        "        fits = cores[n] >= w.job[j].cores\n        if w.demand.shape[0] > 0:\n            for k in range(room.shape[1]):\n                fits = fits and room[n, k] >= w.demand[j, k]\n        if fits:\n            return n", "        fits = cores[n] > w.job[j].cores\n        if w.demand.shape[0] > 0:\n            for k in range(room.shape[1]):\n                fits = fits and room[n, k] >= w.demand[j, k]\n        if fits:\n            return n"),
+        "        fits = cores[n] >= w.job[j].cores\n"
+        "        if w.demand.shape[0] > 0:\n"
+        "            for k in range(room.shape[1]):\n"
+        "                fits = fits and room[n, k] >= w.demand[j, k]\n"
+        "        if fits:\n"
+        "            return n",
+        "        fits = cores[n] > w.job[j].cores\n"
+        "        if w.demand.shape[0] > 0:\n"
+        "            for k in range(room.shape[1]):\n"
+        "                fits = fits and room[n, k] >= w.demand[j, k]\n"
+        "        if fits:\n"
+        "            return n"),
     Bug("kernel", "kernel/single.py", "                    cores[n] -= w.job[j].cores\n                    if w.demand",
         "                    if w.demand"),
     Bug("kernel", "kernel/schedule.py", "    need = w.job[j].cores - s.free_on - s.free_boot\n",
@@ -191,6 +210,22 @@ BUGS = [
     Bug("live", "kernel/sound.py", "one.high >= n_nodes", "one.high > n_nodes"),
     Bug("live", "kernel/sound.py", "late += k > 0 and", "late += k > 1 and"),
     Bug("live", "kernel/sound.py", "return total if p == placed.shape[0] else -1  #", "return total  #"),
+    # beside: guards of a real cluster
+    Bug("beside", "bridges/slurm/guard.py", "> self.limits.longest_wait_s)", "> 2 * self.limits.longest_wait_s)"),
+    Bug("beside", "bridges/slurm/guard.py", "for name in memory.free if name in before})", "for name in memory.free})"),
+    Bug("beside", "bridges/slurm/guard.py", "        if not seen.left_out:  # else", "        if True:  # else"),
+    Bug("beside", "bridges/slurm/guard.py", "len(usable) - 1 < self.limits.spare", "len(usable) < self.limits.spare"),
+    Bug("beside", "bridges/slurm/guard.py", "2 ** (count - 1), MOST_ASIDE_S)", "2 ** count, MOST_ASIDE_S)"),
+    Bug("beside", "bridges/slurm/guard.py", "            memory.in_a_row += 1\n", ""),
+    Bug("beside", "bridges/slurm/guard.py", "why or (\"no-lease\" if one.kind == RENEW and not mine else \"\")", "why"),
+    Bug("beside", "bridges/slurm/guard.py", "one.value > job.nice and one.name in self.late()",
+        "one.name in self.late()"),
+    Bug("beside", "bridges/slurm/guard.py", "            if done:\n                self._remember",
+        "            if True:\n                self._remember"),
+    Bug("beside", "bridges/slurm/as_if.py", "        self._leased &= off.keys()\n", ""),
+    Bug("beside", "bridges/slurm/as_if.py", "if one.wanted.kind in (OFF_NODE, LEASE)}", "if one.wanted.kind == LEASE}"),
+    Bug("beside", "bridges/slurm/as_if.py", "        if held := guard.held_up(shown):  #",
+        "        if held := \"\":  #"),
     # streams: logs in pieces
     Bug("streams", "workload/known_ids.py", "np.maximum.accumulate(last[order])", "last[order]"),
     Bug("streams", "workload/known_ids.py", "(first[1:] - last[:-1] > 1)", "(first[1:] - last[:-1] > 2)"),
@@ -202,6 +237,23 @@ BUGS = [
     Bug("streams", "streaming/replay.py", "following_s - 1.0 / SECOND", "following_s"),
     Bug("streams", "streaming/digest.py", " + float(self._jobs)", ""),
     Bug("streams", "streaming/summary.py", "tally[state] += count", "tally[state] = count"),
+    Bug("streams", "workload/google.py", "ends.cast(pl.Int64).cum_sum() - ends.cast(pl.Int64)",
+        "ends.cast(pl.Int64).cum_sum()"),
+    Bug("streams", "workload/google.py", "pl.col(\"ended_us\").shift(1).over", "pl.col(\"ended_us\").shift(-1).over"),
+    Bug("streams", "workload/google.py", "pl.coalesce(name, f\"{name} of all\")",
+        "pl.coalesce(f\"{name} of all\", name)"),
+    Bug("streams", "workload/google.py", "pl.int_range(count, count + table.height)", "pl.int_range(0, table.height)"),
+    Bug("streams", "workload/google.py", "pl.when(pl.col(\"asked_us\") > 0)", "pl.when(pl.col(\"asked_us\") >= 0)"),
+    Bug("streams", "workload/google.py", "of_collections |= not", "of_collections = not"),
+    Bug("streams", "workload/google_json.py", "_lines(data, table.height) + (line - 1)",
+        "_lines(data, table.height) + line"),
+    Bug("streams", "workload/batsim_pieces.py", "        first += len(some)", "        first = len(some)"),
+    Bug("streams", "workload/batsim_pieces.py", "and part.entry.value.keys() - keys:", "and not keys:"),
+    Bug("streams", "workload/batsim_pieces.py", "characters(value) if HALF.search(text) else value", "value"),
+    Bug("streams", "workload/ordering.py", "search_sorted(limit, side=\"left\")",
+        "search_sorted(limit, side=\"right\")"),
+    Bug("streams", "workload/ordering.py", "pl.concat(frames, how=\"diagonal\").sort(by, maintain_order=True).write",
+        "pl.concat(frames, how=\"diagonal\").write"),
     # slurm: a site's jobs, limits and closures as tables
     Bug("slurm", "slurm/closed.py", "np.ceil(one.until_s)", "np.floor(one.until_s)"),
     Bug("slurm", "slurm/tres.py", "shape[:, t.MEMORY_CORE] * shape[:, t.MIN_CORES]",
@@ -211,4 +263,9 @@ BUGS = [
     Bug("campaigns", "campaigns/work.py", "if log_digest(run.log, run.seed or 0, log) != run.digest:", "if False:"),
     Bug("campaigns", "campaigns/work.py", "wait @ area / area.sum()", "wait @ area / area.size"),
     Bug("campaigns", "campaigns/journal.py", "            os.ftruncate(handle, len(whole))  # a torn last line\n", ""),
+    Bug("campaigns", "campaigns/runs.py", "    stream.write(repr(workload.origin_s).encode())\n", ""),
+    Bug("campaigns", "campaigns/trial.py", "one.scheduler, one.shutdown, *sorted(", "one.scheduler, *sorted("),
+    Bug("campaigns", "campaigns/trial.py", "rows[[0, -1, longest, single]]", "rows[[0, -1, single]]"),
+    Bug("campaigns", "policies/heeded.py", "        found |= {\"depth\", \"rebuild\"}",
+        "        found.add(\"rebuild\")"),
 ]  # fmt: skip

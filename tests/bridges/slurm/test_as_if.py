@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from escala.bridges.slurm.as_if import AsIf
 from escala.bridges.slurm.findings import find
 from escala.bridges.slurm.guard import Limits
 from escala.bridges.slurm.journal import records
@@ -137,6 +138,34 @@ def test_guards_of_the_process_itself_do_not_count(tmp_path: Path) -> None:
     lived = Lived()
     beside._pretend.advance(reader.read(), lived)
     assert {name for name, one in beside._pretend.nodes.items() if one[0] != "on"} == {"n1", "n2", "n3"}
+
+
+def test_its_leases_are_of_nodes_that_it_has_off_from_the_look_that_put_them_off(tmp_path: Path) -> None:
+    slurm = FakeSlurm(4)
+    seen = Reader(slurm, clock=slurm.clock).read()
+    at = layout(seen, "batch", WATTS)
+    one = AsIf(at, 60.0, Limits(**{**vars(FAST), "allowed": frozenset(at.names)}), PERIOD)
+    one.pretend.advance(seen, Lived())
+    assert one.order(seen, {}, [], ["n1", "n2"])[1] == ["n1", "n2"] and one.told()["leased"] == ["n1", "n2"]
+    assert sorted(one.shown(seen).reservations) == ["escala_n1", "escala_n2"] and not seen.reservations
+    slurm.advance(61)
+    later = Reader(slurm, clock=slurm.clock).read()
+    one.pretend.advance(later, Lived())
+    assert one.pretend.nodes == {}, "nobody watched for too long"
+    assert not one.shown(later).reservations and one.told()["leased"] == []
+
+
+def test_no_node_is_woken_while_a_job_waits_for_too_long(tmp_path: Path) -> None:
+    """Its leases are given up, and Slurm wakes what it needs."""
+    slurm = FakeSlurm(4, [FakeJob(1, EPOCH + 1, 4, 900), FakeJob(2, EPOCH + 2, 4, 30)])
+    slurm.advance(3)
+    seen = Reader(slurm, clock=slurm.clock).read()
+    at = layout(seen, "batch", WATTS)
+    one = AsIf(at, 60.0, Limits(**{**vars(FAST), "longest_wait_s": 40.0}), PERIOD)
+    assert one.order(seen, {}, ["n1"], [])[2] == []
+    told = one.told()
+    one.restore({**told, "guard": {**told["guard"], "caused": {"2": 41.0}}})
+    assert one.order(seen, {}, ["n1"], [])[2] == [["wake", "n1", "longest-wait"]]
 
 
 def test_the_report_says_which_guards_stood_before_its_figures(tmp_path: Path) -> None:

@@ -126,6 +126,64 @@ def test_a_job_that_was_held_does_not_jump_the_queue_when_it_is_released(tmp_pat
     assert [job.number for job in sorted(slurm.jobs, key=lambda job: job.start or 0)] == [1, 3, 4, 2]
 
 
+def test_a_wait_begins_with_the_look_that_first_finds_the_job_free_and_what_is_not_understood_ends_none() -> None:
+    slurm = FakeSlurm(4, [FakeJob(1, EPOCH + 1, 4, 300)])
+    slurm.advance(2)
+    guard, _ = _guard(slurm, longest_wait_s=15)
+    slurm.coming = [FakeJob(2, EPOCH + 10, 1, 30)]
+    waits = []
+    for spent in (20, 15, 1):
+        slurm.advance(spent)
+        seen = Reader(slurm, clock=slurm.clock).read()
+        guard.look(seen)
+        waits.append((guard.memory.waited.get("2"), guard.late()))
+    assert waits == [(None, frozenset()), (15.0, frozenset()), (16.0, {"2"})]
+    fewer = {name: job for name, job in seen.jobs.items() if name != "2"}
+    guard.look(Seen(seen.now_s, fewer, seen.nodes, left_out=("job 2: odd",)))
+    assert guard.memory.waited["2"] == 16.0, "it may still be there"
+    guard.look(Seen(seen.now_s, fewer, seen.nodes))
+    assert "2" not in guard.memory.waited
+
+
+def test_a_node_that_does_not_boot_is_set_aside_for_ten_minutes_then_twice_as_long_each_time() -> None:
+    slurm = FakeSlurm(4)
+    slurm.nodes["n1"].power = "POWERED_DOWN"
+    guard, seen = _guard(slurm)
+    times = []
+    for _ in range(10):
+        guard.memory.woken_at["n1"] = seen.now_s
+        seen = Seen(seen.now_s + FAST.boot_s + 1, seen.jobs, seen.nodes)
+        guard.look(seen)
+        times.append(guard.memory.boots["n1"][1] - seen.now_s)
+    assert times == [600.0 * 2**k for k in range(8)] + [86400.0] * 2 and guard.memory.in_a_row == 10
+
+
+def test_a_lease_of_others_is_not_renewed() -> None:
+    slurm = FakeSlurm(4)
+    slurm.nodes["n1"].power = slurm.nodes["n2"].power = "POWERED_DOWN"
+    slurm.reservations["escala_n1"] = (["n1"], EPOCH, EPOCH + 9999)
+    seen = Reader(slurm, clock=slurm.clock).read()
+    at, wanted = layout(seen, "batch", WATTS), Wanted(RENEW, "n1")
+    ours, theirs = (
+        Guard(at, FAST, True, PERIOD, lambda one, own=own: own and is_lease(one), slurm.clock) for own in (True, False)
+    )
+    assert _why(ours, seen, wanted) == [] and _why(theirs, seen, wanted) != []
+    assert _why(ours, seen, Wanted(RENEW, "n2")) == ["no-lease"]
+
+
+def test_advice_counts_nowhere() -> None:
+    slurm = FakeSlurm(8)
+    guard, seen = _guard(slurm, switches=3)
+    offs = [Wanted(OFF_NODE, f"n{k}") for k in range(1, 6)]
+    before = guard.told()
+    for _ in range(2):
+        allowed, refused = guard.sort(seen, offs, done=False)
+        assert [one.wanted for one in allowed] == offs and refused == []
+    assert guard.told() == before and guard.memory.switched == []
+    guard.sort(seen, offs)
+    assert len(guard.memory.switched) == 3
+
+
 def test_what_guards_remember_of_waits_may_be_missing_in_an_older_state() -> None:
     guard, _ = _guard(FakeSlurm(4))
     told = {name: value for name, value in guard.told().items() if name not in ("free", "looked_s", "waited", "caused")}

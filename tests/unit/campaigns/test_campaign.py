@@ -404,6 +404,25 @@ def test_a_trial_asks_each_choice_once_and_leaves_other_faults_to_the_runs(
     assert len(tried) == len(set(tried)) == 2 * 4 and {few for *_, few in tried} <= {2, 3} and found.failed == 0
 
 
+def test_a_trial_has_the_first_job_the_last_the_longest_and_one_of_a_single_node(
+    spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an agent looks at before it begins, such as the longest job of its chart, is looked at by a trial too."""
+    tried: list[list[str]] = []
+
+    def simulate(jobs: Any, *decides: Any, **options: Any) -> None:
+        tried.append(jobs.jobs["job_id"].to_list())
+
+    monkeypatch.setattr("escala.campaigns.trial.simulate", simulate)
+    columns = {"submit_s": range(9), "runtime_s": [5] * 9, "cores": [1] * 9, "walltime_s": [9, 9, 9, 60, 9, 9, 9, 9, 9]}
+    table = pl.DataFrame({**columns, "job_id": list("abcdefghi"), "single_node": [k == 5 for k in range(9)]})
+    table.write_parquet(tmp_path / "nine.parquet")
+    found = escala.campaign(
+        {**spec, "logs": [str(tmp_path / "nine.parquet")], "seeds": [0]}, tmp_path / "out", "local:1"
+    )
+    assert found.failed == 0 and tried == [["a", "d", "f", "i"]] * 4
+
+
 def test_seeds_as_a_range(spec: dict[str, Any]) -> None:
     assert read_definition({**spec, "seeds": "2..5"}).seeds == read_definition({**spec, "seeds": [2, 3, 4, 5]}).seeds
 
