@@ -341,6 +341,17 @@ def test_a_batsim_file_that_cannot_be_is_told_as_if_read_whole(text: str, tmp_pa
     assert str(pieces.value) == str(whole.value)
 
 
+def test_a_job_of_batsim_that_cannot_be_is_counted_from_the_first_of_the_file(tmp_path: Path) -> None:
+    told = json.loads(_batsim(_jobs()))
+    del told["jobs"][173]["id"]
+    (tmp_path / "log.json").write_text(json.dumps(told))
+    with pytest.raises(EscalaError, match="job 174 has no") as whole:
+        escala.read_workload(tmp_path / "log.json")
+    with pytest.raises(EscalaError) as pieces:
+        stream(tmp_path / "log.json", "32x1", jobs=40)
+    assert str(pieces.value) == str(whole.value)
+
+
 def test_strict_refuses_what_would_be_left_out(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(_swf(_jobs()))
     with pytest.raises(EscalaError, match=r"zero runtime: .* without strict=True"):
