@@ -244,7 +244,7 @@ def test_the_counts_are_the_sums_over_what_runs(tmp_path: Path, seed: int) -> No
     linked = sorted({row for kept in asked.bounded.classes.values() for row, limits in kept.links.items() if limits})
     number = {row: k for k, row in enumerate(linked)}
     for until in range(50, 2000, 130):
-        drive(run, until * t.SECOND)
+        drive(t.table_of(run), until * t.SECOND)
         running = [int(j) for j in np.flatnonzero(run.jobs.state == t.RUNNING)]
         for key, row in asked.bounded.rows.items():
             if row not in number:

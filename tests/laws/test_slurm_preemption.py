@@ -218,7 +218,7 @@ def test_nothing_is_over_used_at_any_moment(tmp_path: Path, kind: str, mode: str
         world = arrays_of(work, site, settings, asked)
         before, last_lost = world.jobs.state.copy(), world.jobs.lost.copy()
         for until in range(1, 12_000):
-            done = drive(world, until * t.SECOND)
+            done = drive(t.table_of(world), until * t.SECOND)
             now = world.jobs.state
             used = {kind: np.zeros_like(getattr(world.machine, kind)) for kind in ("cpus", "memory", "gpus")}
             for j in np.flatnonzero(now == t.RUNNING):

@@ -13,7 +13,7 @@ from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.np import numpy_support
 
-from escala.kernel.pointer import PointerType
+from escala.kernel.pointer import NUMBER, PointerType
 
 WORD = ir.IntType(64)
 
@@ -36,8 +36,10 @@ class Pointer(types.Type):
         if field not in self.fields:
             return None
         element, dimensions = self.fields[field]
+        if isinstance(element, PointerType):
+            return Pointer(element)
         plain = numpy_support.from_dtype(element)
-        return types.Array(plain, dimensions, "C", aligned=True) if dimensions else plain
+        return types.Array(plain, dimensions, "C", aligned=True) if dimensions > 0 else plain
 
 
 @register_model(Pointer)
@@ -55,16 +57,23 @@ class _Attributes(AttributeTemplate):
 
 @lower_getattr_generic(Pointer)
 def _field_of(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
-    """Build the array (or the address of the record) from the words of its row."""
+    """Build the array (or the address of the record, or the number) from the words of its row."""
     field_type = kind.type_of(name)
     row = builder.bitcast(value, WORD.as_pointer())
     constant = builder.module.add_metadata([])
 
+    def word(k: int) -> Any:
+        return builder.gep(row, [ir.Constant(ir.IntType(32), kind.at[name] + k)])
+
     def load(k: int) -> Any:
-        loaded = builder.load(builder.gep(row, [ir.Constant(ir.IntType(32), kind.at[name] + k)]))
+        loaded = builder.load(word(k))
         loaded.set_metadata("invariant.load", constant)
         return loaded
 
+    if isinstance(field_type, Pointer):
+        return builder.bitcast(word(0), context.get_value_type(field_type))
+    if kind.fields[name][1] == NUMBER:
+        return builder.bitcast(load(0), context.get_value_type(field_type))
     if not isinstance(field_type, types.Array):
         return builder.inttoptr(load(0), context.get_value_type(field_type))
     array = context.make_array(field_type)(context, builder)

@@ -113,13 +113,13 @@ class SlurmDesk:
         self._check(snapshot)
         at = self._standing(snapshot, ahead=False)
         seen = self._seen(at)
-        queue_up(at.world, seen.known)
+        queue_up(at.table, seen.known)
         if self._kept["idle"] and at.now > self._kept["now_us"]:
-            go_on(at.world, at.now)
-        drive(at.world, at.now - 1)
+            go_on(at.table, at.now)
+        drive(at.table, at.now - 1)
         self._take_in(at, seen.came)
         if at.world.s[t.N_QUEUE] > 0:
-            drive(at.world, at.now)
+            drive(at.table, at.now)
         started = _started(at)
         self._keep(at, seen, started)
         starts = tuple(_start(at, j) for j in started)
@@ -150,13 +150,13 @@ class SlurmDesk:
         self._check(snapshot)
         at = self._standing(snapshot, ahead=True)
         seen = self._seen(at)
-        queue_up(at.world, seen.known)
+        queue_up(at.table, seen.known)
         s = at.world.s
         s[[t.TICK, t.PASS, t.CALC]] = np.maximum(s[[t.TICK, t.PASS, t.CALC]], at.now)  # nothing before now
         self._take_in(at, seen.came)
         s[t.NEXT_SUBMIT] += 1  # and nobody comes
         until, step = at.now, FIRST_STEP_US
-        while drive(at.world, until) != DONE and len(_started(at)) < first:
+        while drive(at.table, until) != DONE and len(_started(at)) < first:
             until, step = until + step, 2 * step
         found = sorted((int(at.world.jobs.start[j]), j) for j in _started(at))
         return [Planned(at.ids[j], us / t.SECOND) for us, j in found[:first]]
@@ -241,11 +241,11 @@ class SlurmDesk:
         if over or len(came) or turned or strange:
             s[t.LAST_UPDATE] = (at.now + at.world.rules.epoch_us) // t.SECOND
             s[t.MOVED] = at.now
-        queue_up(at.world, came)
+        queue_up(at.table, came)
         at.world.jobs.submit[-1] = at.now + 1
 
     def _keep(self, at: Standing, seen: _Seen, started: list[int]) -> None:
-        idle = bool(idled(at.world, at.now))
+        idle = bool(idled(at.table, at.now))
         first, records = at.world.jobs.record, at.world.records
         waiting = np.flatnonzero(at.waiting).tolist()
         self._kept = {

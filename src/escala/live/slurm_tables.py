@@ -27,7 +27,8 @@ ENDLESS_US = t.FAR >> 2
 
 
 class Standing:
-    """A snapshot in the tables: `world`, with what runs in its place and nothing in the queue.
+    """A snapshot in the tables: `world`, with what runs in its place and nothing in the queue, and its `table` for
+    compiled code.
 
     order: of each row its place in the snapshot. ahead: running jobs end at their limits, else no end is near.
     """
@@ -52,6 +53,7 @@ class Standing:
             submit=np.append(world.jobs.submit, self.now), state=np.append(world.jobs.state, t.NEVER)
         )
         self.world: t.World = world._replace(jobs=jobs, allocated=self._room(world.allocated))
+        self.table = t.table_of(self.world)
         world.s[t.NEXT_SUBMIT] = len(self.ids)  # a moment in place of a job: what comes next
         jobs.cut[:] = 0
         jobs.run[:] = jobs.shape[:, t.LIMIT_S] * t.SECOND if ahead else ENDLESS_US
@@ -135,7 +137,7 @@ class Standing:
         ends = np.maximum(jobs.end_s[rows] * t.SECOND - rules.epoch_us, self.now + 1)
         jobs.finish[rows] = ends if ahead else t.FAR
         held = np.array([self._record(j) for j in rows.tolist()], np.int64)
-        if not occupy(world, rows, held):
+        if not occupy(self.table, rows, held):
             free = (world.free.cpus < 0) | (world.free.gpus < 0).any(axis=1)
             n = int(free.argmax())
             raise EscalaError(

@@ -10,7 +10,7 @@ from escala.admit import arrivals_us
 from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import tables as t
 from escala.kernel.slurm.preempt import BY_TIER
-from escala.kernel.slurm.shares import CLASSIC, TREE, UNKNOWN, weigh
+from escala.kernel.slurm.shares import CLASSIC, TREE, UNKNOWN, weigh_first
 from escala.kernel.slurm.start import DELAY_S
 from escala.options import microseconds
 from escala.platform.site import Site
@@ -45,11 +45,7 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
     rules = _rules(workload, settings, asked)
     users = int(asked.shape[:, t.USER].max(initial=0)) + 1
     shares = shares_of(workload, site, settings, machine.gpus.shape[1])
-    if rules.fair > 0:
-        weigh(shares, rules)
-        if rules.fair == CLASSIC:
-            shares.factor[shares.user == 1] = UNKNOWN  # as slurmctld starts
-    return t.World(
+    world = t.World(
         machine,
         free,
         future,
@@ -67,6 +63,11 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
         rules,
         _scratch(machine, rules, users, len(site.closed)),
     )
+    if rules.fair > 0:
+        weigh_first(t.table_of(world))
+        if rules.fair == CLASSIC:
+            shares.factor[shares.user == 1] = UNKNOWN  # as slurmctld starts
+    return world
 
 
 def _machine(site: Site, settings: Settings, asked: Asked) -> t.Machine:

@@ -109,8 +109,9 @@ def _drive(run: t.World, workload: Workload, asked: Asked, progress: Callable[[f
     """Until all has ended, a hundredth of the log at a time; jobs that wait for ever are an error, but for those that a
     limit may hold, or whose reservation is over."""
     last = float(run.jobs.submit[-1]) if len(run.jobs.submit) else 0.0
+    table = t.table_of(run)
     for step in range(1, 101):
-        found = drive(run, int(last * step / 100) if step < 100 else t.FAR)
+        found = drive(table, int(last * step / 100) if step < 100 else t.FAR)
         if found == ENDLESS:
             raise EscalaError(
                 f"scheduler slurm: job {quoted(workload.jobs['job_id'][int(run.jobs.again.argmax())])} has lost its "

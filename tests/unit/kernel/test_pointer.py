@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from escala.compile import lean
-from escala.kernel.pointer import PointerType, row_of, table_of
+from escala.kernel.pointer import PointerType, kind_of, row_of, table_of
 from escala.kernel.pointer_code import Pointer
 
 MEMORY = np.dtype([("row", "i8"), ("total", "f8")])
@@ -73,3 +74,58 @@ def test_code_compiled_for_another_layout_is_none_of_a_types_own() -> None:
     assert pickle.loads(pickle.dumps(mine)) == mine  # as Numba's cache keeps signatures
     assert Pointer(PointerType("TestGame", FIELDS | {"slots": (np.int32, 1)})) != mine
     assert Pointer(PointerType("TestGame", {name: FIELDS[name] for name in reversed(FIELDS)})) != mine
+
+
+class Rules(NamedTuple):
+    step: int
+    share: float
+
+
+class Pile(NamedTuple):
+    size: NDArray[np.int64]
+    weight: Annotated[NDArray[np.float64], 2]
+
+
+class Yard(NamedTuple):
+    mine: Pile
+    rules: Rules
+    other: Pile
+    sums: NDArray[np.float64]
+
+
+YARD = kind_of(Yard)
+yard: Any = row_of(YARD)
+
+
+@lean
+def weighed(pile: Pile, rules: Rules) -> float:
+    total = 0.0
+    for i in range(0, pile.size.size, rules.step):
+        total += pile.size[i] * pile.weight[i, 1] * rules.share
+    pile.size[0] = -1
+    return total
+
+
+@lean
+def weigh(yards: Any) -> None:
+    w = yard(yards, 0)
+    w.sums[0] = weighed(w.mine, w.rules)
+    w.sums[1] = weighed(w.other, w.rules)
+
+
+def test_a_record_within_a_record_and_numbers_in_the_row_are_read_by_name() -> None:
+    def pile(n: int) -> Pile:
+        return Pile(np.arange(1, n + 1), np.arange(2.0 * n).reshape(n, 2))
+
+    given = Yard(pile(3), Rules(2, -0.5), pile(5), np.zeros(2))
+    weigh(table_of(YARD, 1, given))
+    assert given.sums.tolist() == [-0.5 * (1 * 1 + 3 * 5), -0.5 * (1 * 1 + 3 * 5 + 5 * 9)]
+    assert given.mine.size.tolist() == [-1, 2, 3] and given.other.size.tolist() == [-1, 2, 3, 4, 5]
+    with pytest.raises(TypeError, match=r"Pile\.weight"):
+        table_of(YARD, 1, given._replace(other=Pile(np.arange(3), np.zeros(3))))
+
+
+def test_code_compiled_for_another_layout_within_is_none_of_a_types_own() -> None:
+    mine, other = Pointer(YARD), Pointer(PointerType("Yard", YARD.fields | {"other": (kind_of(Rules), 0)}))
+    assert Pointer(kind_of(Yard)) == mine != other
+    assert pickle.loads(pickle.dumps(mine)) == mine

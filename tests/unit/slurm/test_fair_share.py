@@ -15,7 +15,7 @@ import pytest
 import escala
 from escala import EscalaError
 from escala.kernel.slurm import tables as t
-from escala.kernel.slurm.shares import weigh
+from escala.kernel.slurm.shares import weigh_first
 from escala.platform.exports import read_exports
 from escala.platform.site_write import site_text
 from escala.slurm import settings_of
@@ -63,7 +63,7 @@ def factors(place: Any, used: dict[str, float]) -> dict[str, float]:
     run = arrays_of(work, place, settings, Asking(work, place, settings).asked())
     for j, name in enumerate(used):
         run.shares.usage[run.shares.of_job[j]] = used[name]
-    weigh(run.shares, run.rules)
+    weigh_first(t.table_of(run))
     return {name: float(run.shares.factor[run.shares.of_job[j]]) for j, name in enumerate(used)}
 
 

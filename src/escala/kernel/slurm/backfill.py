@@ -6,6 +6,7 @@ from __future__ import annotations
 from escala.compile import lean
 from escala.kernel.slurm.allocate import distribute
 from escala.kernel.slurm.arrays import is_skipped, task_began, task_planned
+from escala.kernel.slurm.clock import unix_s
 from escala.kernel.slurm.closed import behind_reservation, is_in_the_way, put_inner, reservation_at, take_reserved
 from escala.kernel.slurm.ends import first_start
 from escala.kernel.slurm.event_pass import is_awaited, waits_for_nodes, way_of
@@ -32,7 +33,6 @@ from escala.kernel.slurm.tables import (
     Rules,
     Scratch,
     World,
-    unix_s,
 )
 
 NEXT, STOP, STARTED = range(3)

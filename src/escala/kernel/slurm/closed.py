@@ -11,6 +11,7 @@ from __future__ import annotations
 from escala.compile import lean
 from escala.kernel.slurm.allocate import release
 from escala.kernel.slurm.arrays import count_task
+from escala.kernel.slurm.clock import kill_beat, unix_s
 from escala.kernel.slurm.limits import count_run
 from escala.kernel.slurm.lists import remove_running
 from escala.kernel.slurm.shares import charge
@@ -27,8 +28,6 @@ from escala.kernel.slurm.tables import (
     Rules,
     Words,
     World,
-    kill_beat,
-    unix_s,
 )
 
 DOWN, DRAIN, RESERVED = range(3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from escala.compile import compiled, lean
 from escala.kernel.slurm.backfill import backfill_pass, lasts_us
+from escala.kernel.slurm.clock import unix_s
 from escala.kernel.slurm.event_pass import event_pass
 from escala.kernel.slurm.lists import pop_end, sort_queue
 from escala.kernel.slurm.preempt import BY_QOS, sort_by_preemption
@@ -37,12 +38,13 @@ from escala.kernel.slurm.tables import (
     TESTED,
     TICK,
     WORST,
+    Grid,
     Ints,
     Jobs,
     Lists,
     Rules,
     World,
-    unix_s,
+    one,
 )
 
 DONE, PAUSED, ENDLESS = range(3)
@@ -137,9 +139,10 @@ def _note_event_pass(s: Ints, full: bool, now_s: int) -> None:
 
 
 @compiled
-def drive(w: World, until_us: int) -> int:
+def drive(table: Grid, until_us: int) -> int:
     """Run on to `until_us`, or until every job that can start has ended: DONE or PAUSED; ENDLESS: a job loses its nodes
-    over and over."""
+    over and over. table: of `table_of`."""
+    w = one(table, 0)
     jobs, records, lists, s, rules = w.jobs, w.records, w.lists, w.s, w.rules
     while True:
         coming = _coming(jobs, lists, s)

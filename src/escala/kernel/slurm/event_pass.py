@@ -6,6 +6,7 @@ from escala.compile import lean
 from escala.kernel.slurm.allocate import all_free, is_on
 from escala.kernel.slurm.arrays import is_skipped, task_began
 from escala.kernel.slurm.choose import choose
+from escala.kernel.slurm.clock import unix_s
 from escala.kernel.slurm.closed import next_reservation, put_inner, reservation_at, take_reserved
 from escala.kernel.slurm.limits import may_ask, may_run
 from escala.kernel.slurm.lists import records_before
@@ -36,7 +37,6 @@ from escala.kernel.slurm.tables import (
     Scratch,
     Words,
     World,
-    unix_s,
 )
 
 TOOK = 3

@@ -14,6 +14,7 @@ import numpy as np
 from escala.compile import compiled, lean
 from escala.kernel.slurm.allocate import copy_free, distribute, enough_memory, is_on, release
 from escala.kernel.slurm.choose import choose
+from escala.kernel.slurm.clock import kill_beat, unix_s
 from escala.kernel.slurm.limits import may_run, may_take
 from escala.kernel.slurm.lists import add_running, before, move_end, remove_running
 from escala.kernel.slurm.tables import (
@@ -28,8 +29,6 @@ from escala.kernel.slurm.tables import (
     STAMP,
     Preempting,
     World,
-    kill_beat,
-    unix_s,
 )
 
 BY_TIER, BY_QOS = 1, 2

@@ -7,6 +7,7 @@ Parts are added in the order in which slurmctld adds them, since whole numbers a
 from __future__ import annotations
 
 from escala.compile import lean
+from escala.kernel.slurm.clock import unix_s
 from escala.kernel.slurm.shares import fair_of
 from escala.kernel.slurm.tables import (
     CALC,
@@ -23,7 +24,6 @@ from escala.kernel.slurm.tables import (
     OF_SIZE,
     OF_TRES,
     World,
-    unix_s,
 )
 
 MOST = 4294967295

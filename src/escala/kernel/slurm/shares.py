@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from escala.compile import compiled, lean
+from escala.kernel.slurm.clock import unix_s
 from escala.kernel.slurm.tables import (
     BILL_CPU,
     BILL_GPU,
@@ -26,10 +27,11 @@ from escala.kernel.slurm.tables import (
     N_RUNNING,
     NOW,
     RESET,
+    Grid,
     Rules,
     Shares,
     World,
-    unix_s,
+    one,
 )
 
 TREE, CLASSIC = 1, 2
@@ -128,6 +130,13 @@ def _settle_classic(w: World, now_s: int) -> None:
     while at < running.size:
         charge(w, running[at], now_s)
         at += 1
+
+
+@compiled
+def weigh_first(table: Grid) -> None:
+    """`weigh`, for what is not compiled. table: of `table_of`."""
+    w = one(table, 0)
+    weigh(w.shares, w.rules)
 
 
 @compiled

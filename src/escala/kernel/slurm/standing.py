@@ -6,13 +6,14 @@ from escala.compile import compiled
 from escala.kernel.slurm.drive import next_tick
 from escala.kernel.slurm.limits import count_run
 from escala.kernel.slurm.lists import add_running, enqueue, push_end
-from escala.kernel.slurm.tables import ASKED, N_QUEUE, NEXT_TURN, NONE, RUNNING, TICK, WAITING, Ints, World
+from escala.kernel.slurm.tables import ASKED, N_QUEUE, NEXT_TURN, NONE, RUNNING, TICK, WAITING, Grid, Ints, one
 
 
 @compiled
-def occupy(w: World, rows: Ints, held: Ints) -> bool:
+def occupy(table: Grid, rows: Ints, held: Ints) -> bool:
     """Jobs of these rows hold what stands in `allocated` for them. held: the record by which each runs, or NONE. False
     where more of a node is held than it has."""
+    w = one(table, 0)
     free, jobs, allocated = w.free, w.jobs, w.allocated
     fits = True
     for i in range(rows.size):
@@ -36,8 +37,9 @@ def occupy(w: World, rows: Ints, held: Ints) -> bool:
 
 
 @compiled
-def queue_up(w: World, rows: Ints) -> None:
+def queue_up(table: Grid, rows: Ints) -> None:
     """Jobs of these rows wait, by the priorities that their records have."""
+    w = one(table, 0)
     for i in range(rows.size):
         w.jobs.state[rows[i]] = WAITING
         for record in range(w.jobs.record[rows[i]], w.jobs.record[rows[i] + 1]):
@@ -45,9 +47,10 @@ def queue_up(w: World, rows: Ints) -> None:
 
 
 @compiled
-def idled(w: World, now: int) -> bool:
+def idled(table: Grid, now: int) -> bool:
     """Was there a tick now that left nothing to do? Then the next is found when the next event is known: it is taken
     back."""
+    w = one(table, 0)
     s = w.s
     idle = s[N_QUEUE] == 0 and s[ASKED] == 0 and s[TICK] - w.rules.tick_us == now
     if idle:
@@ -56,7 +59,8 @@ def idled(w: World, now: int) -> bool:
 
 
 @compiled
-def go_on(w: World, now: int) -> None:
+def go_on(table: Grid, now: int) -> None:
     """After such a tick, as `drive` would have gone on: something happens now, and nothing did before."""
+    w = one(table, 0)
     turn = w.s[NEXT_TURN]
     next_tick(w.s, w.rules, min(now, w.closed.moment[turn, 0]) if turn < w.closed.moment.shape[0] else now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from escala.compile import lean
 from escala.kernel.slurm.allocate import distribute, give, is_on, release
 from escala.kernel.slurm.arrays import count_task
+from escala.kernel.slurm.clock import kill_beat, unix_s
 from escala.kernel.slurm.closed import DOWN, break_off, reservation_at, turn
 from escala.kernel.slurm.limits import count_end, count_gone, count_run, may_come, may_run, may_take
 from escala.kernel.slurm.lists import add_running, dequeue, drop_end, enqueue, push_end, put_later, remove_running
@@ -36,8 +37,6 @@ from escala.kernel.slurm.tables import (
     SECOND,
     WAITING,
     World,
-    kill_beat,
-    unix_s,
 )
 
 AT_START, AT_END = range(2)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.compile import lean
+from escala.kernel import pointer
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Grid = Annotated[NDArray[np.int64], 2]
+FloatGrid = Annotated[NDArray[np.float64], 2]
 
 NONE = -1
 SECOND = 1_000_000
@@ -77,12 +80,12 @@ class Machine(NamedTuple):
 
     cpus: Ints  # [nodes]
     memory: Ints  # [nodes], MB
-    gpus: Ints  # [nodes, kinds]
+    gpus: Grid  # [nodes, kinds]
     weight: Ints  # [nodes]
     unit: Ints  # [nodes], CPUs that are given away together
-    part: Words  # [partitions, words]
+    part: Grid  # [partitions, words]
     everywhere: Words  # [words]: all of them
-    mask: Words  # [classes, words]: nodes of a partition with what a job needs of them
+    mask: Grid  # [classes, words]: nodes of a partition with what a job needs of them
     loaded: Ints  # [partitions], 1: the least loaded node first
 
 
@@ -91,7 +94,7 @@ class Free(NamedTuple):
 
     cpus: Ints
     memory: Ints
-    gpus: Ints
+    gpus: Grid
     jobs: Ints
 
 
@@ -101,7 +104,7 @@ class Jobs(NamedTuple):
     submit: Ints  # us
     run: Ints  # us from the start to the end
     cut: Ints  # 1: killed at the first beat after its limit
-    shape: Ints  # [jobs, SHAPE]
+    shape: Grid  # [jobs, SHAPE]
     state: Ints
     start: Ints  # us, NONE before
     finish: Ints  # us, NONE before the start
@@ -115,7 +118,7 @@ class Jobs(NamedTuple):
     after: Ints  # [jobs + 1]: its followers
     # [followers, 5]: job, 0 at the start or 1 at the end, how the other must have gone (of `start`), s after it, when
     # due
-    follower: Ints
+    follower: Grid
     well: Ints  # 1: goes well, if it may run to its end
     eligible: Ints  # us from which its age counts
     again: Ints  # how often it lost its nodes; -1: it was over then
@@ -124,7 +127,7 @@ class Jobs(NamedTuple):
     inside: Ints  # the name of the reservation that it asks for, or runs in, NONE
     # [jobs, 2]: CPUs and GPUs of the last nodes that were found for it, 0: none yet (of exclusive jobs, and where
     # limits count)
-    found: Ints
+    found: Grid
 
 
 class Records(NamedTuple):
@@ -136,10 +139,10 @@ class Records(NamedTuple):
     inside: Ints  # the name of its reservation, NONE
     drawn: Ints  # 1: a magnetic one, that its job does not ask for
     rank: Ints  # those of a higher one stand before it, whatever their priority
-    rest: NDArray[np.float64]  # [records, 5]: what is added for size, partition, QOS and TRES, and what nice takes away
+    rest: FloatGrid  # [records, 5]: what is added for size, partition, QOS and TRES, and what nice takes away
     several: Ints  # 1: one of several records of its job; 2: its priority is given
-    weight: NDArray[np.float64]  # of age
-    fair: NDArray[np.float64]  # weight of fair share
+    weight: Floats  # of age
+    fair: Floats  # weight of fair share
     priority: Ints
 
 
@@ -149,19 +152,19 @@ class Shares(NamedTuple):
     parent: Ints
     user: Ints  # 1: a user, 0: an account
     depth: Ints  # of the root 0
-    shares: NDArray[np.float64]
-    among: NDArray[np.float64]  # shares of all under the same parent
-    usage: NDArray[np.float64]  # CPU seconds, decayed
-    level: NDArray[np.float64]
-    factor: NDArray[np.float64]
-    effective: NDArray[np.float64]  # usage as the classic formula counts it, of accounts at the last period
+    shares: Floats
+    among: Floats  # shares of all under the same parent
+    usage: Floats  # CPU seconds, decayed
+    level: Floats
+    factor: Floats
+    effective: Floats  # usage as the classic formula counts it, of accounts at the last period
     leaf: Ints  # [users]: their rows
-    path: NDArray[np.float64]  # [users, depth]
+    path: FloatGrid  # [users, depth]
     of_job: Ints  # [jobs]
     billed: Ints  # [partitions], of `shares`: how use is charged
     # [partitions, columns]: weights of a CPU, a MB, a node, a GPU; behind them, of a GPU of each kind
-    bill: NDArray[np.float64]
-    usage_factor: NDArray[np.float64]  # [jobs]: of its QOS
+    bill: FloatGrid
+    usage_factor: Floats  # [jobs]: of its QOS
 
 
 class Arrays(NamedTuple):
@@ -170,7 +173,7 @@ class Arrays(NamedTuple):
     most: Ints  # [arrays]: tasks that may run at one time
     run: Ints  # [arrays]: tasks that do
     # [arrays, partitions, once for each reservation more]: the last pass in which a task found no way to start there
-    failed: Ints
+    failed: Grid
     planned: Ints  # [arrays]: the last pass in which a task was planned
     plans: Ints  # [arrays]: how many were in that pass
 
@@ -194,20 +197,20 @@ class Limits(NamedTuple):
     of_record: Ints  # [records]: classes
     first: Ints  # [classes + 1]: links
     row: Ints  # [links]
-    most: Ints  # [links, columns]
-    each: Ints  # [classes, columns]: what one job may have
+    most: Grid  # [links, columns]
+    each: Grid  # [classes, columns]: what one job may have
     no_reserve: Ints  # [classes]
-    used: Ints  # [rows, columns]
+    used: Grid  # [rows, columns]
     place: Ints  # [rows]: in on_node, NONE where no limit of nodes asks for it
-    on_node: Ints  # [places, nodes]: jobs there
+    on_node: Grid  # [places, nodes]: jobs there
     wanted: Ints  # [columns]
 
 
 class Closed(NamedTuple):
     """Nodes that are closed for a while."""
 
-    moment: Ints  # [2 closures, 3]: us, closure, 1 where it ends; in order
-    nodes: Words  # [closures, words]
+    moment: Grid  # [2 closures, 3]: us, closure, 1 where it ends; in order
+    nodes: Grid  # [closures, words]
     kind: Ints  # of `closed`
     requeue: Ints  # 1: what is struck is queued again
     begin_s: Ints  # unix s
@@ -225,7 +228,7 @@ class Preempting(NamedTuple):
     empty."""
 
     of_record: Ints  # [records]: classes
-    may: Ints  # [classes, classes], of `preempt`: a job of the first from one of the second
+    may: Grid  # [classes, classes], of `preempt`: a job of the first from one of the second
     first: Ints  # [classes]: jobs of the lowest lose their nodes first
     mode: Ints  # [classes], of `preempt`
     grace_s: Ints  # [classes]: between the notice and the end
@@ -246,7 +249,7 @@ class Allocated(NamedTuple):
     node: Ints
     cpus: Ints
     memory: Ints
-    gpus: Ints  # [rows, kinds]
+    gpus: Grid  # [rows, kinds]
 
 
 class Lists(NamedTuple):
@@ -339,7 +342,7 @@ class Scratch(NamedTuple):
     key: Ints  # [nodes]: weight
     more: Ints  # [nodes]: CPUs and GPUs
     taken: Ints  # [nodes]: 1 where chosen
-    runs: Ints  # [nodes + 2, 6]
+    runs: Grid  # [nodes + 2, 6]
     node: Ints  # [nodes]: the chosen, rising
     given: Ints  # [nodes]: CPUs on each
     tasks: Ints  # [nodes]
@@ -350,10 +353,10 @@ class Scratch(NamedTuple):
     begin: Ints  # [records of a plan]
     end: Ints
     after: Ints
-    space: Words  # [records of a plan, words]
+    space: Grid  # [records of a plan, words]
     users: Ints  # [users]
-    parts: Ints  # [partitions, 3]
-    both: Ints  # [users, partitions], or [0, 0]
+    parts: Grid  # [partitions, 3]
+    both: Grid  # [users, partitions], or [0, 0]
 
 
 class World(NamedTuple):
@@ -377,22 +380,11 @@ class World(NamedTuple):
     room: Scratch
 
 
-@lean
-def unix_s(rules: Rules, us: int) -> int:
-    """The whole second of unix time of a moment."""
-    return (us + rules.epoch_us) // SECOND
+WORLD = pointer.kind_of(World)
+one: Any = pointer.row_of(WORLD)
 
 
-@lean
-def kill_beat(s: Ints, rules: Rules, due_us: int) -> int:
-    """The first beat at or behind a moment, and behind now, at which slurmctld kills: a tick of the loop in which its
-    event passes are too, the first at which 30 whole seconds have gone by since the last beat. (_slurmctld_background
-    in controller.c)"""
-    at, at_s = s[BEAT], s[BEAT_S]
-    while at < due_us or at <= s[NOW]:
-        least = (at_s + BEAT_EVERY_S) * SECOND - rules.epoch_us
-        at += -((at - least) // rules.tick_us) * rules.tick_us
-        at_s = unix_s(rules, at)
-        if at <= s[NOW]:
-            s[BEAT], s[BEAT_S] = at, at_s
-    return at
+def table_of(w: World) -> Grid:
+    """int64 [1, words]: what compiled code takes, see `kernel.pointer`. Whoever replaces an array makes it anew, and
+    keeps the arrays alive meanwhile."""
+    return pointer.table_of(WORLD, 1, w)
