@@ -140,8 +140,8 @@ class NodeHistory:
         first = np.searchsorted(nodes[order], np.arange(self.platform.n_nodes + 1))
         out = np.empty((4, len(order) + self.platform.n_nodes), np.int64)
         load = np.empty(out.shape[1])
-        events = times[order], busy[order], change[order], power[order]
-        k = node_intervals(events, first, self.window[0], self.window[1], out, load)
+        window = np.array(self.window, np.int64)
+        k = node_intervals(times[order], busy[order], change[order], power[order], first, window, out, load)
         return out[:, :k], load[:k]
 
     def nodes(self) -> pl.DataFrame:

@@ -16,8 +16,8 @@ JOBS = {
 
 
 def warm(begin: Begin) -> list[str]:
-    """Read a line of SWF, play three jobs under the usual policies, and each environment (with Gymnasium) for a step;
-    what was played."""
+    """Read a line of SWF, play three jobs under the usual policies and by Slurm's rules, and each environment (with
+    Gymnasium) for a step; what was played."""
     import escala
     from escala.workload.swf_scan import scan_text
 
@@ -27,6 +27,9 @@ def warm(begin: Begin) -> list[str]:
     begin("warming: simulate and compare")
     escala.compare(log, "4x2:grid5000", schedulers=SCHEDULERS, shutdowns=SHUTDOWNS)
     played = [f"{scheduler} + {shutdown}" for scheduler in SCHEDULERS for shutdown in SHUTDOWNS]
+    begin("warming: Slurm's rules")
+    escala.simulate(log, "4x2:grid5000", scheduler="slurm")
+    played.append("slurm")
     if found("gymnasium"):
         import importlib
 

@@ -42,15 +42,14 @@ def copy_chunks(table: Any, i: int, out: Any) -> None:
 
 
 @compiled
-def node_intervals(events: Any, first: Any, start: int, end: int, out: Any, load: Any) -> int:
-    """The intervals of every node in one state, within [start, end), us.
+def node_intervals(times: Any, busy: Any, share: Any, power: Any, first: Any, window: Any, out: Any, load: Any) -> int:
+    """The intervals of every node in one state, within [window[0], window[1]), us.
 
-    events: (times, busy, share, power), sorted by node and time; those of node n are first[n] .. first[n + 1] - 1, each
-    with a change of busy cores, a change of load share and a new power state (or NONE). Fills `out` [4, *] with node,
-    from, to, ledger state and `load` [*] with the integral of the load share over the interval, in us. Returns the
-    number of intervals.
+    Events sorted by node and time; those of node n are first[n] .. first[n + 1] - 1, each with a change of busy cores,
+    a change of load share and a new power state (or NONE). Fills `out` [4, *] with node, from, to, ledger state and
+    `load` [*] with the integral of the load share over the interval, in us. Returns the number of intervals.
     """
-    times, busy, share, power = events
+    start, end = window[0], window[1]
     k = 0
     for n in range(first.shape[0] - 1):
         cores = 0

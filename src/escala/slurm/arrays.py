@@ -45,6 +45,7 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
     rules = _rules(workload, settings, asked)
     users = int(asked.shape[:, t.USER].max(initial=0)) + 1
     shares = shares_of(workload, site, settings, machine.gpus.shape[1])
+    lists = _lists(workload, asked, settings, int((jobs.follower[:, DELAY_S] > 0).sum()))
     world = t.World(
         machine,
         free,
@@ -58,10 +59,10 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
         closed_of(site, workload.origin_s),
         preempting_of(site, settings, records.part, [qos[j] for j in records.job], len(workload)),
         _allocated(rows, machine.gpus.shape[1]),
-        _lists(workload, asked, settings, int((jobs.follower[:, DELAY_S] > 0).sum())),
+        lists,
         _counters(settings, rules),
         rules,
-        _scratch(machine, rules, users, len(site.closed)),
+        _scratch(machine, lists, rules, users),
     )
     if rules.fair > 0:
         weigh_first(t.table_of(world))
@@ -329,7 +330,7 @@ def _counters(settings: Settings, rules: t.Rules) -> Ints:
     return s
 
 
-def _scratch(machine: t.Machine, rules: t.Rules, users: int, closures: int) -> t.Scratch:
+def _scratch(machine: t.Machine, lists: t.Lists, rules: t.Rules, users: int) -> t.Scratch:
     nodes, words = machine.cpus.size, machine.part.shape[1]
     plan, parts = rules.bf_node_space_size + 4, machine.part.shape[0]
     both = (users, parts) if rules.bf_max_job_user_part > 0 else (1, 1)
@@ -358,6 +359,8 @@ def _scratch(machine: t.Machine, rules: t.Rules, users: int, closures: int) -> t
         end=ints(plan),
         after=ints(plan),
         space=ints(plan, words),
+        running=np.zeros_like(lists.running),
+        waiting=np.zeros_like(lists.queue),
         users=ints(users),
         parts=ints(parts, 3),
         both=ints(*both),

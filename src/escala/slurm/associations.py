@@ -92,6 +92,8 @@ def shares_of(workload: Workload, site: Site, settings: Settings, kinds: int) ->
         effective=zeros(),
         leaf=leaf,
         path=np.zeros((len(leaf), max(tree.depth))),
+        row=np.zeros((len(leaf), max(tree.depth)), np.int64),
+        order=np.zeros(len(leaf), np.int64),
         of_job=of_job,
         billed=billed,
         bill=bill,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -102,3 +105,20 @@ def test_shapes_are_read_from_files(site: Any, tmp_path: Path) -> None:
         (1, False, None, 10),
     ]
     assert escala.simulate(work, site("NodeName=n[1-2] CPUs=4"), scheduler="slurm").jobs["start_s"][1] > 50
+
+
+REPLAY = """
+import sys
+import escala
+jobs = {"submit_s": [0.0, 1.0], "runtime_s": [900.0, 9.0], "walltime_s": [999.0, 60.0], "cores": [8, 4]}
+result = escala.simulate(escala.Workload.from_jobs(jobs), "4x2:taurus", "slurm")
+print(result.summary()["n_completed"], "numba" in sys.modules)
+"""
+
+
+def test_a_replay_needs_no_numba_once_it_is_compiled() -> None:
+    # checked code is Numba's own
+    env = {name: value for name, value in os.environ.items() if name != "NUMBA_BOUNDSCHECK"}
+    for _ in range(2):  # the first one may compile
+        outcome = subprocess.run([sys.executable, "-c", REPLAY], capture_output=True, text=True, timeout=600, env=env)
+    assert outcome.stdout == "2 False\n", outcome.stderr[-2000:]

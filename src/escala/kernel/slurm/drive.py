@@ -143,7 +143,7 @@ def drive(table: Grid, until_us: int) -> int:
     """Run on to `until_us`, or until every job that can start has ended: DONE or PAUSED; ENDLESS: a job loses its nodes
     over and over. table: of `table_of`."""
     w = one(table, 0)
-    jobs, records, lists, s, rules = w.jobs, w.records, w.lists, w.s, w.rules
+    jobs, lists, s, rules = w.jobs, w.lists, w.s, w.rules
     while True:
         coming = _coming(jobs, lists, s)
         if s[N_QUEUE] == 0 and coming == FAR:
@@ -172,7 +172,7 @@ def drive(table: Grid, until_us: int) -> int:
                 settle(w)
             renew(w)
             if s[DIRTY]:
-                sort_queue(records, lists, s)
+                sort_queue(w)
             if s[N_QUEUE] == 0 and s[CALC] < busy and rules.fair == 0:
                 s[CALC] += (busy - s[CALC]) // rules.calc_us * rules.calc_us
         elif tick == now:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from escala.compile import compiled, lean
-from escala.kernel.slurm.tables import DIRTY, FAR, FIRST_LATER, N_LATER, N_QUEUE, N_RUNNING, Ints, Jobs, Lists, Records
-
-
-@lean
-def before(records: Records, a: int, b: int) -> bool:
-    """Does record a stand before record b: in a reservation, higher tier, higher priority, earlier job?"""
-    if records.rank[a] != records.rank[b]:
-        return records.rank[a] > records.rank[b]
-    if records.priority[a] != records.priority[b]:
-        return records.priority[a] > records.priority[b]
-    return a < b
+from escala.compile import lean
+from escala.kernel.slurm.order import BY_PRIORITY, before, sort
+from escala.kernel.slurm.tables import (
+    DIRTY,
+    FAR,
+    FIRST_LATER,
+    N_LATER,
+    N_QUEUE,
+    N_RUNNING,
+    Ints,
+    Jobs,
+    Lists,
+    Records,
+    World,
+)
 
 
 @lean
@@ -45,18 +46,11 @@ def dequeue(records: Records, lists: Lists, s: Ints, j: int) -> None:
     s[N_QUEUE] = kept
 
 
-@compiled
-def sort_queue(records: Records, lists: Lists, s: Ints) -> None:
+@lean
+def sort_queue(w: World) -> None:
     """The whole queue anew, after its priorities have changed."""
-    n = s[N_QUEUE]
-    s[DIRTY] = 0
-    rows = np.sort(lists.queue[:n])
-    keys = np.empty(n, np.int64)
-    for i in range(n):
-        keys[i] = -(records.rank[rows[i]] * (1 << 33) + records.priority[rows[i]])
-    order = np.argsort(keys, kind="mergesort")
-    for i in range(n):
-        lists.queue[i] = rows[order[i]]
+    w.s[DIRTY] = 0
+    sort(w, w.lists.queue, w.s[N_QUEUE], BY_PRIORITY)
 
 
 @lean

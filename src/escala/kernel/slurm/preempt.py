@@ -9,14 +9,13 @@ https://slurm.schedmd.com/preempt.html, and slurmctld's preempt.c, node_schedule
 
 from __future__ import annotations
 
-import numpy as np
-
-from escala.compile import compiled, lean
+from escala.compile import lean
 from escala.kernel.slurm.allocate import copy_free, distribute, enough_memory, is_on, release
 from escala.kernel.slurm.choose import choose
 from escala.kernel.slurm.clock import kill_beat, unix_s
 from escala.kernel.slurm.limits import may_run, may_take
-from escala.kernel.slurm.lists import add_running, before, move_end, remove_running
+from escala.kernel.slurm.lists import add_running, move_end, remove_running
+from escala.kernel.slurm.order import BY_NUMBER, before, sort
 from escala.kernel.slurm.tables import (
     CLEANUP_US,
     EVENTS,
@@ -101,7 +100,7 @@ def _merge(w: World, low: int, middle: int, high: int) -> None:
         queue[at] = other[at]
 
 
-@compiled
+@lean
 def sort_by_preemption(w: World) -> None:
     """The queue anew, as slurmctld does in each pass: who may preempt another stands before it, whatever their tiers
     and priorities.
@@ -110,9 +109,7 @@ def sort_by_preemption(w: World) -> None:
     library does it.
     """
     n, queue = w.s[N_QUEUE], w.lists.queue
-    rows = np.sort(queue[:n])
-    for i in range(n):
-        queue[i] = rows[i]
+    sort(w, queue, n, BY_NUMBER)
     deep = 0
     while 1 << deep < n:
         deep += 1

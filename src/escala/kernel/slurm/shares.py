@@ -10,10 +10,9 @@ Two formulas: the fair tree, whose factor is a user's rank (https://slurm.schedm
 
 from __future__ import annotations
 
-import numpy as np
-
 from escala.compile import compiled, lean
 from escala.kernel.slurm.clock import unix_s
+from escala.kernel.slurm.order import BY_NUMBER, BY_SHARES, sort
 from escala.kernel.slurm.tables import (
     BILL_CPU,
     BILL_GPU,
@@ -85,7 +84,7 @@ def billed(w: World, j: int) -> float:
     return most if shares.billed[part] == BY_MOST else total
 
 
-@compiled
+@lean
 def settle(w: World) -> None:
     """Forget all usage, where a reset is due; decay what there is up to now, and charge what runs."""
     shares, s, rules = w.shares, w.s, w.rules
@@ -101,33 +100,38 @@ def settle(w: World) -> None:
     else:
         for i in range(s[N_RUNNING]):
             charge(w, w.lists.running[i], now_s)
-        weigh(shares, rules)
+        weigh(w)
     s[CHARGED] = now_s
 
 
-@compiled
+@lean
 def _settle_classic(w: World, now_s: int) -> None:
     """As slurmctld goes through its jobs, in the order of their submission: the effective usage of accounts is that
     before what runs is charged; that of a user is reckoned at the first of its jobs that waits, when only what runs
     before that job has been charged, and holds until the next period. Who has none that waits is reckoned when it next
     has one."""
     shares, s, rules = w.shares, w.s, w.rules
-    weigh(shares, rules)
+    weigh(w)
     for a in range(shares.parent.size):
         if shares.user[a] == 1:
             shares.factor[a] = UNKNOWN
-    running = np.sort(w.lists.running[: s[N_RUNNING]])
-    waiting = np.sort(w.lists.queue[: s[N_QUEUE]])  # records stand in the order of their jobs
+    running, waiting = w.room.running, w.room.waiting
+    for i in range(s[N_RUNNING]):
+        running[i] = w.lists.running[i]
+    for i in range(s[N_QUEUE]):
+        waiting[i] = w.lists.queue[i]
+    sort(w, running, s[N_RUNNING], BY_NUMBER)
+    sort(w, waiting, s[N_QUEUE], BY_NUMBER)  # records stand in the order of their jobs
     at = 0
-    for i in range(waiting.size):
+    for i in range(s[N_QUEUE]):
         j = w.records.job[waiting[i]]
         if shares.factor[shares.of_job[j]] != UNKNOWN:
             continue
-        while at < running.size and running[at] < j:
+        while at < s[N_RUNNING] and running[at] < j:
             charge(w, running[at], now_s)
             at += 1
         fair_of(shares, rules, j)
-    while at < running.size:
+    while at < s[N_RUNNING]:
         charge(w, running[at], now_s)
         at += 1
 
@@ -136,13 +140,14 @@ def _settle_classic(w: World, now_s: int) -> None:
 def weigh_first(table: Grid) -> None:
     """`weigh`, for what is not compiled. table: of `table_of`."""
     w = one(table, 0)
-    weigh(w.shares, w.rules)
+    weigh(w)
 
 
-@compiled
-def weigh(shares: Shares, rules: Rules) -> None:
+@lean
+def weigh(w: World) -> None:
     """The factor of each user, 0 to 1, from the usage as it is. Rows: parents before children, usage in those of
     users."""
+    shares, rules = w.shares, w.rules
     for a in range(shares.parent.size - 1, 0, -1):
         if shares.user[a] == 0:
             shares.usage[a] = 0.0
@@ -152,7 +157,7 @@ def weigh(shares: Shares, rules: Rules) -> None:
     if rules.fair == CLASSIC:
         _classic(shares, rules.dampening)
     else:
-        _tree(shares)
+        _tree(w)
 
 
 @lean
@@ -177,33 +182,28 @@ def _by_use(used: float, part: float, dampening: float) -> float:
     return 2.0 ** (-(used / part) / dampening) if part > 0 else 0.0
 
 
-@compiled
-def _tree(shares: Shares) -> None:
+@lean
+def _tree(w: World) -> None:
     """Ranks: at each level the larger shares / usage goes first, with everybody below it; of accounts that tie the
     first of the site."""
+    shares = w.shares
     n, deep = shares.path.shape
     for a in range(1, shares.parent.size):
         up = shares.parent[a]
         part = shares.usage[a] / shares.usage[up] if shares.usage[up] > 0 else 0.0
         level = shares.shares[a] / shares.among[a] if shares.among[a] > 0 else 0.0
         shares.level[a] = 0.0 if level <= 0 else ENDLESS if part <= 0 else level / part
+    order = shares.order
     for k in range(n):
+        order[k] = k
         a = shares.leaf[k]
-        for d in range(deep):
-            shares.path[k, d] = ABOVE
-        for d in range(shares.depth[a] - 1, -1, -1):
-            shares.path[k, d] = -shares.level[a]
-            a = shares.parent[a]
-    order = np.arange(n)
-    row = np.empty(n, np.int64)
-    for d in range(deep - 1, -1, -1):
-        for k in range(n):
-            a = shares.leaf[k]
-            while shares.depth[a] > d + 1:
-                a = shares.parent[a]
-            row[k] = a if shares.user[a] == 1 else a + shares.parent.size  # users before accounts
-        order = order[np.argsort(row[order], kind="mergesort")]
-        order = order[np.argsort(shares.path[:, d][order], kind="mergesort")]
+        for d in range(deep - 1, -1, -1):
+            above = d >= shares.depth[a]
+            shares.path[k, d] = ABOVE if above else -shares.level[a]
+            # users before accounts
+            shares.row[k, d] = a if shares.user[a] == 1 else a + shares.parent.size
+            a = a if above else shares.parent[a]
+    sort(w, order, n, BY_SHARES)
     tied_rank = n
     for i in range(n):
         if i == 0 or not _ties(shares, shares.leaf[order[i - 1]], shares.leaf[order[i]]):

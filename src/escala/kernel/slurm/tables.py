@@ -160,6 +160,8 @@ class Shares(NamedTuple):
     effective: Floats  # usage as the classic formula counts it, of accounts at the last period
     leaf: Ints  # [users]: their rows
     path: FloatGrid  # [users, depth]
+    row: Grid  # [users, depth]: its accounts and itself, from the root down
+    order: Ints  # [users]: as they are served
     of_job: Ints  # [jobs]
     billed: Ints  # [partitions], of `shares`: how use is charged
     # [partitions, columns]: weights of a CPU, a MB, a node, a GPU; behind them, of a GPU of each kind
@@ -354,6 +356,8 @@ class Scratch(NamedTuple):
     end: Ints
     after: Ints
     space: Grid  # [records of a plan, words]
+    running: Ints  # [jobs]
+    waiting: Ints  # [records]
     users: Ints  # [users]
     parts: Grid  # [partitions, 3]
     both: Grid  # [users, partitions], or [0, 0]
