@@ -38,7 +38,7 @@ AREAS = {
     "slurm": ("tests/unit/slurm",),
     "campaigns": (
         "tests/unit/campaigns/test_campaign.py", "tests/unit/campaigns/test_on_slurm.py",
-        "tests/unit/policies/test_heeded.py",
+        "tests/unit/campaigns/test_refused_campaigns.py", "tests/unit/policies/test_heeded.py",
     ),
 }  # fmt: skip
 

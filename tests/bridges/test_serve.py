@@ -7,7 +7,6 @@ import json
 import random
 import signal
 import socket
-import stat
 import time
 from pathlib import Path
 from typing import Any
@@ -18,37 +17,12 @@ import yaml
 import escala
 from escala.bridges.answers import Answers
 from escala.bridges.ending import told_to_end
-from escala.bridges.place import listening
 from escala.bridges.serve import Limits
 from escala.live import Desk, Snapshot, ask, request
+from tests.bridges.asked import desk_of, line_of, state_at
 from tests.bridges.served import Asking, Process, errors, served, talk
 from tests.live.machine import Machine
 from tests.live.twin import Case, case_of, platform_of
-
-WATTS = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=30,switch_on_s=60"
-
-
-def _desk(scheduler: str = "easy", shutdown: str = "timeout:300") -> Desk:
-    return Desk(escala.read_platform("4x1", WATTS), scheduler, shutdown)
-
-
-def _told(now_s: float = 1000.0, **columns: Any) -> dict[str, Any]:
-    jobs: dict[str, Any] = {
-        "job_id": ["a", "b", "c"],
-        "submit_s": [10.0, 20.0, 30.0],
-        "walltime_s": [3600.0, 600.0, 60.0],
-        "cores": [2, 4, 1],
-        "state": ["running", "queued", "queued"],
-        "start_s": [10.0, None, None],
-        "user": ["u", "v", "w"],
-    }
-    nodes = {"power": ["on"] * 4, "idle_since_s": [None, None, 0.0, 0.0]}
-    placed = {"job": [0], "first": [0], "last": [1], "cores": [1]}
-    return {"schema": 1, "now_s": now_s, "jobs": jobs | columns, "nodes": nodes, "placed": placed, "ended": {}}
-
-
-def _line(told: Any) -> bytes:
-    return json.dumps(told).encode() + b"\n"
 
 
 def _direct(case: Case) -> tuple[Any, int]:
@@ -100,20 +74,20 @@ def test_killed_and_begun_anew_it_gives_the_same_orders(tmp_path: Path) -> None:
 def test_what_was_decided_is_not_decided_twice(tmp_path: Path) -> None:
     """The answer was lost: the same line is asked again, of the same server and of the one after it."""
     state = tmp_path / "state.json"
-    answers = Answers(_desk("easy", "inertial"), state)
-    line = _line({"decide": _told()})
+    answers = Answers(desk_of("easy", "inertial"), state)
+    line = line_of({"decide": state_at()})
     orders = answers.answer(line)
     assert answers.answer(line) == orders and answers.decisions == 1 and b"starts" in orders
-    after = Answers(_desk("easy", "inertial"), state)
+    after = Answers(desk_of("easy", "inertial"), state)
     assert after.answer(line) == orders and after.decisions == 0
-    assert after.answer(_line({"decide": _told(1001.0)})) == answers.answer(_line({"decide": _told(1001.0)}))
+    assert after.answer(line_of({"decide": state_at(1001.0)})) == answers.answer(line_of({"decide": state_at(1001.0)}))
 
 
 def test_a_job_that_could_never_run_is_refused_in_the_answer(tmp_path: Path) -> None:
     """Nothing would ever start behind it under fcfs; another server gives the same answer again."""
-    told = _told(cores=[2, 5, 1])
+    told = state_at(cores=[2, 5, 1])
     for _ in range(2):
-        with served(tmp_path / "s", Answers(_desk("fcfs"), tmp_path / "state.json")):
+        with served(tmp_path / "s", Answers(desk_of("fcfs"), tmp_path / "state.json")):
             orders = ask(tmp_path / "s", told)
             assert request(tmp_path / "s", {"plan": told, "first": 5})["planned"] == [
                 {"job_id": "c", "start_s": 1000.0}
@@ -123,7 +97,7 @@ def test_a_job_that_could_never_run_is_refused_in_the_answer(tmp_path: Path) -> 
 
 
 def test_no_orders_without_a_state_that_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = _desk()
+    desk = desk_of()
     answers = Answers(desk, tmp_path / "state.json")
 
     def full(*_: Any) -> None:
@@ -131,9 +105,9 @@ def test_no_orders_without_a_state_that_is_written(tmp_path: Path, monkeypatch: 
 
     with monkeypatch.context() as patched:
         patched.setattr(desk, "save", full)
-        told = json.loads(answers.answer(_line({"decide": _told()})))
+        told = json.loads(answers.answer(line_of({"decide": state_at()})))
     assert "state.json: cannot be written (no space left on device), so no orders are given" in told["error"]
-    told = json.loads(answers.answer(_line({"decide": _told()})))
+    told = json.loads(answers.answer(line_of({"decide": state_at()})))
     assert [one["job_id"] for one in told["starts"]] == ["c"] and answers.decisions == 1
 
 
@@ -149,59 +123,61 @@ GARBAGE = [
     (b'{"decide": null}\n', "schema None is not 1"),
     (b'{"status": false}\n', "request: status is False: ask for it by true"),
     (b'{"status": true, "first": 3}\n', "'first' does not belong to status"),
-    (_line({"decide": {**_told(), "schema": 2}}), "schema 2 is not 1"),
-    (_line({"decide": {**_told(), "nodes": {"power": ["on"]}}}), "there are 1 nodes"),
-    (_line({"decide": _told(cores=[2, 4, 9.5])}), "jobs.cores[2] is 9.5"),
+    (line_of({"decide": {**state_at(), "schema": 2}}), "schema 2 is not 1"),
+    (line_of({"decide": {**state_at(), "nodes": {"power": ["on"]}}}), "there are 1 nodes"),
+    (line_of({"decide": state_at(cores=[2, 4, 9.5])}), "jobs.cores[2] is 9.5"),
     (
-        _line({"decide": _told(cores=[9, 4, 1]) | {"placed": {"job": [0], "first": [0], "last": [0], "cores": [9]}}}),
+        line_of(
+            {"decide": state_at(cores=[9, 4, 1]) | {"placed": {"job": [0], "first": [0], "last": [0], "cores": [9]}}}
+        ),
         "more cores in placed",
     ),
-    (_line({"plan": _told(), "first": True}), "first is True: give a whole number"),
-    (_line({"plan": _told(), "first": 0}), "first=0"),
+    (line_of({"plan": state_at(), "first": True}), "first is True: give a whole number"),
+    (line_of({"plan": state_at(), "first": 0}), "first=0"),
 ]
 
 
 def test_garbage_is_one_line_each_and_the_server_goes_on(tmp_path: Path) -> None:
-    answers = Answers(_desk())
+    answers = Answers(desk_of())
     with served(tmp_path / "s", answers):
         for data, words in GARBAGE:
             (told,) = talk(tmp_path / "s", data)
             assert list(told) == ["error"] and words in told["error"] and "\n" not in told["error"], words
         everything = talk(tmp_path / "s", b"".join(data for data, _ in GARBAGE), answers=len(GARBAGE))
         assert len(everything) == len(GARBAGE) and all("error" in told for told in everything)
-        assert ask(tmp_path / "s", _told()) == _desk().decide(Snapshot.from_plain(_told()))
+        assert ask(tmp_path / "s", state_at()) == desk_of().decide(Snapshot.from_plain(state_at()))
         status = request(tmp_path / "s", {"status": True})["status"]
     assert (status["decisions"], status["errors"], status["nodes"], status["now_s"]) == (1, 2 * len(GARBAGE), 4, 1000.0)
 
 
 def test_half_lines_and_long_lines(tmp_path: Path) -> None:
     limits = Limits(line_bytes=5000, half_s=0.3)
-    with served(tmp_path / "s", Answers(_desk()), limits):
+    with served(tmp_path / "s", Answers(desk_of()), limits):
         (told,) = talk(tmp_path / "s", b'{"status": tr', close=True)
         assert "half a line, and then the end" in told["error"]
         begin = time.monotonic()
         (told,) = talk(tmp_path / "s", b'{"status": tr', answers=2)
         assert "half a line for 0.3 s" in told["error"] and 0.25 < time.monotonic() - begin < 20
-        good = _line({"status": True})
+        good = line_of({"status": True})
         told, after = talk(tmp_path / "s", b" " * 2_000_000 + b"\n" + good, answers=2)
         assert "a line of more than 5000 bytes" in told["error"] and after["status"]["errors"] == 3
         told, after = talk(tmp_path / "s", b" " * 5001 + b"\n" + good, answers=2)
         assert "a line of more than 5000 bytes" in told["error"] and "status" in after
         (told,) = talk(tmp_path / "s", good[:-1] + b" " * (5000 - len(good)) + b"\n")
         assert "status" in told, "a line of that length is allowed"
-        assert ask(tmp_path / "s", _told()).starts
+        assert ask(tmp_path / "s", state_at()).starts
 
 
 def test_half_lines_of_all_clients_together_are_bounded(tmp_path: Path) -> None:
     """The longest is refused, once; the others, and whoever asks meanwhile, are answered."""
-    limits, good = Limits(line_bytes=5000, heard_bytes=8000), _line({"status": True})
-    with served(tmp_path / "s", Answers(_desk()), limits), contextlib.ExitStack() as clients:
+    limits, good = Limits(line_bytes=5000, heard_bytes=8000), line_of({"status": True})
+    with served(tmp_path / "s", Answers(desk_of()), limits), contextlib.ExitStack() as clients:
         talking = [clients.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) for _ in range(3)]
         for one, size in zip(talking, (2000, 4500, 3000), strict=True):
             one.settimeout(20)
             one.connect(str(tmp_path / "s"))
             one.sendall(b" " * size)
-            assert ask(tmp_path / "s", _told()).starts
+            assert ask(tmp_path / "s", state_at()).starts
         told = json.loads(talking[1].recv(1 << 16))
         assert told["error"] == "request: all clients have sent more than 8000 bytes of half lines: ask again later"
         talking[1].sendall(b" " * 20_000 + b"\n")
@@ -213,24 +189,24 @@ def test_half_lines_of_all_clients_together_are_bounded(tmp_path: Path) -> None:
 def test_clients_that_are_too_many_or_too_slow(tmp_path: Path) -> None:
     """Nobody waits for those who do not take their answers."""
     limits = Limits(clients=3, half_s=1.0, silent_s=30.0)
-    with served(tmp_path / "s", Answers(_desk()), limits):
+    with served(tmp_path / "s", Answers(desk_of()), limits):
         silent = [socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(3)]
         for one in silent:
             one.connect(str(tmp_path / "s"))
         with pytest.raises(escala.EscalaError, match="3 clients are connected, as many as may be"):
-            ask(tmp_path / "s", _told())
+            ask(tmp_path / "s", state_at())
         for one in silent[:2]:
             one.close()
         greedy = silent[2]
         greedy.setblocking(False)
-        asked, line = 0, _line({"status": True}) * 100
+        asked, line = 0, line_of({"status": True}) * 100
         try:
             while asked < 100_000_000:
                 asked += greedy.send(line)
         except BlockingIOError:
             pass
         begin = time.monotonic()
-        assert ask(tmp_path / "s", _told()).starts
+        assert ask(tmp_path / "s", state_at()).starts
         assert time.monotonic() - begin < 10, "another client is answered meanwhile"
         time.sleep(1.2)
         assert request(tmp_path / "s", {"status": True})["status"]["decisions"] == 1
@@ -246,18 +222,18 @@ def test_a_refused_snapshot_leaves_no_trace() -> None:
     """Whatever was refused, and whatever was planned: the next decisions are those of a desk that never saw it."""
     rng = random.Random(7)
     for scheduler, shutdown in (("easy++", "hold:0.5"), ("easy-fast", "inertial")):
-        plain, asked = Answers(_desk(scheduler, shutdown)), Answers(_desk(scheduler, shutdown))
+        plain, asked = Answers(desk_of(scheduler, shutdown)), Answers(desk_of(scheduler, shutdown))
         refused = 0
         for now in range(1000, 1030):
             ended = {"job_id": [f"b{now - 1}"], "start_s": [float(now - 9)], "end_s": [now - 9 + rng.random() * 8]}
             names, users = ["a", f"b{now}", "c"], rng.choice([["u", "v", "w"], ["x", "v", None]])
-            told = _told(float(now), job_id=names, user=users) | {"ended": ended}
+            told = state_at(float(now), job_id=names, user=users) | {"ended": ended}
             wrong = json.loads(json.dumps(told))
             wrong["nodes"]["power"][0] = "off"  # jobs run on it: found after all was loaded
-            good = _line({"decide": told})
+            good = line_of({"decide": told})
             for more in (
-                _line({"decide": wrong}),
-                _line({"plan": told, "first": 2}),
+                line_of({"decide": wrong}),
+                line_of({"plan": told, "first": 2}),
                 good[: rng.randrange(len(good))] + b"}",
             ):
                 refused += b"error" in asked.answer(more)
@@ -267,8 +243,8 @@ def test_a_refused_snapshot_leaves_no_trace() -> None:
 
 
 def test_damaged_requests_are_answered() -> None:
-    rng, answers = random.Random(3), Answers(_desk())
-    whole = _line({"decide": _told()})
+    rng, answers = random.Random(3), Answers(desk_of())
+    whole = line_of({"decide": state_at()})
     for _ in range(600):
         k = rng.randrange(len(whole))
         line = whole[:k] + bytes([rng.randrange(256)]) * rng.randint(0, 2) + whole[k + rng.randint(0, 3) :]
@@ -278,52 +254,13 @@ def test_damaged_requests_are_answered() -> None:
 
 
 def test_faults_are_told_and_survived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = _desk()
+    desk = desk_of()
     with served(tmp_path / "s", Answers(desk)):
         with monkeypatch.context() as patched:
             patched.setattr(desk, "decide", lambda _: [][1])
             with pytest.raises(escala.EscalaError, match=r"IndexError: list index out of range \(a fault of Escala"):
-                ask(tmp_path / "s", _told())
-        assert ask(tmp_path / "s", _told()).starts
-
-
-def test_the_socket_is_its_owners_and_that_of_a_dead_server_is_taken_over(tmp_path: Path) -> None:
-    path = tmp_path / "s"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as dead:
-        dead.bind(str(path))
-    assert path.exists()
-    with served(path, Answers(_desk())):
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_ISSOCK(path.stat().st_mode)
-        with pytest.raises(escala.EscalaError, match="a server that lives listens there"), listening(path):
-            pass
-        assert ask(path, _told()).starts, "and goes on"
-    path.write_text("precious")
-    with pytest.raises(escala.EscalaError, match="is no socket: name another one"), listening(path):
-        pass
-    assert path.read_text() == "precious"
-    for wrong, words in (
-        (tmp_path / "none" / "s", "there is no folder"),
-        (tmp_path / ("s" * 120), "more than 107 bytes"),
-    ):
-        with pytest.raises(escala.EscalaError, match=words), listening(wrong):
-            pass
-
-
-def test_a_socket_that_somebody_else_put_there_stays(tmp_path: Path) -> None:
-    with listening(tmp_path / "s"):
-        (tmp_path / "s").unlink()
-        (tmp_path / "s").write_text("another")
-    assert (tmp_path / "s").read_text() == "another"
-
-
-def test_nobody_there(tmp_path: Path) -> None:
-    with pytest.raises(escala.EscalaError, match=r"s: nobody can be asked there \(no such file"):
-        ask(tmp_path / "s", _told())
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
-        silent.bind(str(tmp_path / "s"))
-        silent.listen(1)
-        with pytest.raises(escala.EscalaError, match=r"no answer within 0\.2 s"):
-            ask(tmp_path / "s", _told(), timeout_s=0.2)
+                ask(tmp_path / "s", state_at())
+        assert ask(tmp_path / "s", state_at()).starts
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -362,23 +299,6 @@ def test_bad_calls_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert words in err and errors(err).count("\n") == 1 and out == "" and not (tmp_path / "s").exists()
 
 
-def test_two_servers_do_not_share_a_state(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Not even at two sockets; one that was killed keeps nobody out."""
-    from escala.bridges.place import alone_with
-    from escala.cli.app import run
-
-    state = tmp_path / "state.json"
-    begun = Process(tmp_path / "first", "--platform", "4x1:grid5000", "--state", str(state))
-    assert (
-        run(["serve", "--platform", "4x1:grid5000", "--socket", str(tmp_path / "second"), "--state", str(state)]) == 2
-    )
-    assert f"{state}: another server keeps its state there: end it, or name another file" in capsys.readouterr().err
-    begun.end(signal.SIGKILL)
-    with alone_with(state):
-        assert Desk("4x1:grid5000").restore(state) is not None
-    assert [path.name for path in tmp_path.iterdir()].count("state.json.lock") == 0
-
-
 def test_asking_compiles_nothing() -> None:
     import subprocess
     import sys
@@ -388,18 +308,3 @@ def test_asking_compiles_nothing() -> None:
     )
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert outcome.stdout == "[]\n", outcome.stderr[-2000:]
-
-
-def test_who_asks_waits_where_too_many_are_waiting(tmp_path: Path) -> None:
-    """A full backlog is said at once to a socket with a time limit; it is no absence."""
-    path = str(tmp_path / "s")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener, contextlib.ExitStack() as others:
-        listener.bind(path)
-        listener.listen(0)
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                one = others.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-                one.setblocking(False)
-                one.connect(path)
-        with pytest.raises(escala.EscalaError, match=r"no answer within 0\.2 s"):
-            request(path, {"status": True}, timeout_s=0.2)

@@ -43,7 +43,7 @@ def test_the_verb(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     again = escala_(*words, "--seeds", "1,2", "--out", "agents", "--resume", "--on", "local:1", "--json")
     rows = json.loads(again.out)
     assert again.status == 0 and [row["seed"] for row in rows] == [1, 2] and rows[0]["energy_j"] > 0
-    tried = escala_(
+    two = [
         *words,
         "--learn",
         "learning_rate=0.001,0.0003",
@@ -53,22 +53,11 @@ def test_the_verb(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "local:1",
         "--out",
         "tried",
-        "--json",
-    )
+    ]
+    tried = escala_(*two, "--json")
     rows = json.loads(tried.out)
     assert tried.status == 0 and [(row["learning_rate"], row["n_epochs"]) for row in rows] == [(0.001, 1), (0.0003, 1)]
-    told = escala_(
-        *words,
-        "--learn",
-        "learning_rate=0.001,0.0003",
-        "--learn",
-        "n_epochs=1",
-        "--on",
-        "local:1",
-        "--out",
-        "tried",
-        "--resume",
-    )
+    told = escala_(*two, "--resume")
     (line,) = [line.split() for line in told.out.splitlines() if "tuned-learning_rate-0.0003-n_epochs-1-seed-0" in line]
     assert line[:2] == ["0.0003", "1"], "as given"
     assert escala_(*words, "--learn", "n_epochs=1", "--out", "one").status == 0

@@ -15,8 +15,8 @@ import pytest
 
 import escala
 from escala.cli.app import run
+from tests.unit.workload.google_events import EVENTS, as_json, of_2011
 from tests.unit.workload.test_alibaba import HEADER as PODS
-from tests.unit.workload.test_google import EVENTS, as_json, of_2011
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "large.md"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)

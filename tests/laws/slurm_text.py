@@ -15,7 +15,7 @@ ORIGIN = 1_800_000_000
 GPUS = ("k", "m")
 
 
-def text_of(site: Site) -> str:
+def _nodes(site: Site) -> str:
     text = ""
     for n in range(site.nodes):
         has = [name for name, inside in site.features.items() if n in inside]
@@ -27,6 +27,32 @@ def text_of(site: Site) -> str:
             else ""
         )
         text += f'[[nodes]]\nnames = "n{n}"\ncores = {one.cores}\n{more}features = {has}\n'
+    return text
+
+
+def _slurm(site: Site) -> str:
+    kind = "backfill" if site.backfills else "builtin"
+    settings = (
+        f"bf_interval=1,bf_resolution=1,sched_interval=1,batch_sched_delay=0,bf_max_job_array_resv={site.array_plans}"
+    )
+    settings += f",requeue_delay={AGAIN_S - 1}"
+    told = site.yields
+    settings += (
+        f",bf_yield_interval={told.work},bf_yield_sleep={told.sleep},bf_max_time={told.most // SECOND}"
+        if told.test
+        else ""
+    )
+    settings += ",bf_continue" * told.goes_on
+    counted = "CR_CPU_Memory" if site.by_memory else "CR_CPU"
+    counted += ",CR_LLN" if len(site.loaded) == len(site.parts) else ""
+    return (
+        f'[slurm]\nSelectTypeParameters = "{counted}"\nSchedulerType = "sched/{kind}"\nSchedulerParameters = '
+        f'"{settings}"\n'
+    )
+
+
+def text_of(site: Site) -> str:
+    text = _nodes(site)
     for name, (inside, tier) in site.parts.items():
         text += (
             f'[[partitions]]\nname = "{name}"\nnodes = "{",".join(f"n{n}" for n in sorted(inside))}"\ntier = {tier}\n'
@@ -52,24 +78,7 @@ def text_of(site: Site) -> str:
             f"from = {ORIGIN + one.begin_s}\nuntil = {ORIGIN + one.end_s}\nrequeue = "
             f"{'true' if one.again else 'false'}\n"
         )
-    kind = "backfill" if site.backfills else "builtin"
-    settings = (
-        f"bf_interval=1,bf_resolution=1,sched_interval=1,batch_sched_delay=0,bf_max_job_array_resv={site.array_plans}"
-    )
-    settings += f",requeue_delay={AGAIN_S - 1}"
-    told = site.yields
-    settings += (
-        f",bf_yield_interval={told.work},bf_yield_sleep={told.sleep},bf_max_time={told.most // SECOND}"
-        if told.test
-        else ""
-    )
-    settings += ",bf_continue" * told.goes_on
-    counted = "CR_CPU_Memory" if site.by_memory else "CR_CPU"
-    counted += ",CR_LLN" if len(site.loaded) == len(site.parts) else ""
-    text += (
-        f'[slurm]\nSelectTypeParameters = "{counted}"\nSchedulerType = "sched/{kind}"\nSchedulerParameters = '
-        f'"{settings}"\n'
-    )
+    text += _slurm(site)
     if site.weights:
         text += _weights(site.weights)
     tres = {"cpu": site.most_cpus, "gpu": site.most_gpus}

@@ -24,6 +24,28 @@ WORLDS = 80
 NAMES = ("low", "mid", "high")
 
 
+def _drawn_jobs(draw: np.random.Generator, sets: dict[str, set[int]]) -> tuple[list[slow.Job], list[int]]:
+    """Jobs of partitions of these nodes, and their limits in s."""
+    jobs: list[slow.Job] = []
+    limits: list[int] = []
+    at = np.sort(draw.integers(0, 500, 24))
+    for row in range(24):
+        part, qos = (str(one) for one in draw.choice(NAMES, 2, p=[0.5, 0.3, 0.2]))
+        run = int(draw.integers(1, 150))
+        jobs.append(
+            slow.Job(
+                row,
+                int(at[row]) * slow.SECOND,
+                run * slow.SECOND,
+                int(draw.integers(1, len(sets[part]) + 1)),
+                part,
+                qos,
+            )
+        )
+        limits.append(60 * int(draw.integers(run // 60 + 1, 6)))
+    return jobs, limits
+
+
 def drawn(seed: int) -> tuple[str, slow.Site, list[slow.Job], list[int]]:
     """A site.toml, the same site for the slow simulator, its jobs, and their limits in s."""
     draw = np.random.default_rng([seed, 28])
@@ -82,23 +104,7 @@ PreemptParameters = "reorder_count={reorder}{flags}"
         strict,
         reorder,
     )
-    jobs, limits = [], []
-    at = np.sort(draw.integers(0, 500, 24))
-    for row in range(24):
-        part, qos = (str(one) for one in draw.choice(NAMES, 2, p=[0.5, 0.3, 0.2]))
-        run = int(draw.integers(1, 150))
-        jobs.append(
-            slow.Job(
-                row,
-                int(at[row]) * slow.SECOND,
-                run * slow.SECOND,
-                int(draw.integers(1, len(sets[part]) + 1)),
-                part,
-                qos,
-            )
-        )
-        limits.append(60 * int(draw.integers(run // 60 + 1, 6)))
-    return text, site, jobs, limits
+    return text, site, *_drawn_jobs(draw, sets)
 
 
 @pytest.mark.parametrize("seed", range(WORLDS))

@@ -95,13 +95,8 @@ def simulate(
         following = next_event(world)
         if following is None and limit is None:
             raise RuntimeError(f"stuck at {world.now / 1e6} s with {[job.job_id for job in world.queue]} in the queue")
-        world.now = (
-            following
-            if following is not None and (limit is None or following < limit)
-            else limit
-            if limit is not None
-            else world.now
-        )
+        moments = [moment for moment in (following, limit) if moment is not None]
+        world.now = min(moments)
     begin = 0 if limit is not None else min((job.submit for job in rows if job.state != "REJECTED"), default=0)
     return Tables([job_row(job, world) for job in rows], *ledgers(world, begin, world.now), decisions)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import random
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,59 +11,17 @@ import pytest
 
 from escala.bridges.slurm.findings import find, waits_by, wilson
 from escala.bridges.slurm.page import write_page
-from escala.bridges.slurm.replay import looks
 from escala.bridges.slurm.sentences import answers, conditions, trust
-from escala.bridges.slurm.story import explain, status
+from escala.bridges.slurm.story import status
 from escala.cli.app import run
 from escala.errors import EscalaError
 from escala.platform import Platform, PowerProfile
-
-WATTS = PowerProfile(400, 150, 8, 120, 200, 60, 240, name="blade")
-
-
-def _job(number: int, nodes: int = 1, cpus: int = 4, whole: bool = True) -> list[Any]:
-    return [str(number), "pending", 0.0, None, None, 600.0, nodes, cpus, 9, 0, whole, "ann", "batch", [], "Priority"]
-
-
-def _journal(path: Path, days: float = 8.0, power: Any = WATTS, more: tuple[dict[str, Any], ...] = ()) -> Path:
-    """300 starts over so many days: 270 the same, 20 earlier by 60 s, 10 later; three jobs delayed."""
-    platform = Platform.uniform(2, 4, power)
-    begin = {
-        "kind": "begin",
-        "t": 0.0,
-        "seq": 0,
-        "policies": "easy + timeout:9",
-        "names": ["a", "b"],
-        "platform": platform.spec(),
-    }
-    begin |= {"mode": "shadow", "slurm": "22.05", "partition": "batch", "period_s": 10.0}
-    whole = {"whole": True, "jobs": [_job(1), _job(2, 2, 2, False)], "nodes": [], "reservations": []}
-    looks: list[dict[str, Any]] = [{"kind": "look", "t": 0.0, "seq": 1, "lived": {}, "seen": whole}]
-    for k in range(300):
-        how = "same" if k < 270 else "earlier" if k < 290 else "later"
-        row = [
-            str(k),
-            "bob" if k == 5 else "ann",
-            0.0,
-            1000.0,
-            how,
-            940.0 if how == "earlier" else None,
-            1300.0 if k < 9 else None,
-            990.0 if k < 2 else None,
-        ]
-        span = days * 86400.0 / 300
-        lived: dict[str, Any] = {"watched_s": span, "off_s": span, "idle_s": 2 * span, "saved_j": 142.0 * span}
-        if k in (5, 6, 280):
-            lived |= {"delays": [[str(k), "bob" if k == 5 else "ann", 240.0 if k == 5 else 100.0]]}
-        looks.append({"kind": "look", "t": span * (k + 1), "seq": k + 2, "lived": lived, "started": [row], "seen": {}})
-    looks.append(looks[-1] | {})  # killed after it was written: written again
-    path.write_text("".join(json.dumps({"v": 1, **one}) + "\n" for one in (begin, *looks, *more)))
-    return path
+from tests.bridges.slurm.journals import journal, pending
 
 
 def test_large_figures_are_written_out(tmp_path: Path) -> None:
     """No powers of ten: a machine of 100 000 kWh a year is one of many."""
-    found = find(_journal(tmp_path / "j"))
+    found = find(journal(tmp_path / "j"))
     found.sums |= {"off_s": 5_432.0 * 3600, "idle_s": 22_788.0 * 3600, "saved_j": 43_210.0 * 3.6e6}
     told = answers(found, 0.3, "EUR")
     assert "off for 5,430 node-hours, 24% of the 22,800 node-hours" in told[0]
@@ -73,7 +29,7 @@ def test_large_figures_are_written_out(tmp_path: Path) -> None:
 
 
 def test_figures_by_hand(tmp_path: Path) -> None:
-    found = find(_journal(tmp_path / "j"))
+    found = find(journal(tmp_path / "j"))
     assert found.n_looks == 301 and found.days == pytest.approx(8.0) and found.missed == pytest.approx(0.0)
     assert found.sums["off_s"] == pytest.approx(8 * 86400) and found.how == {"same": 270, "earlier": 20, "later": 10}
     assert found.agreement == pytest.approx((0.9, 0.8609, 0.9290), abs=1e-4)
@@ -123,12 +79,12 @@ def test_whose_waits_would_have_changed_by_user_and_partition(
         ["904", "dan", 0.0, 1000.0, "same", 1000.0, None, None, None],
         ["905", "dan", 0.0, 1000.0, "unasked", None, None, None, None],
     ]
-    jobs = [_job(int(row[0])) for row in rows]
+    jobs = [pending(int(row[0])) for row in rows]
     for job, row in zip(jobs, rows, strict=True):
         job[11:13] = row[1], "fat" if row[1] == "cem" else "batch"
     lived = {"delays": [["902", "cem", 90.0]]}
     look = {"kind": "look", "t": 8 * 86400.0 + 10, "seq": 999, "lived": lived, "started": rows, "seen": {"jobs": jobs}}
-    found = find(_journal(tmp_path / "journal.jsonl", more=(look,)))
+    found = find(journal(tmp_path / "journal.jsonl", more=(look,)))
     assert waits_by(found, "user")[0].row() == ("cem", 3, 1, 0, 2, 0, 90.0, 400.0, 700.0)
     assert waits_by(found, "user")[-1].row() == ("dan", 1, 0, 1, 0, 0, 0.0, 0.0, 0.0)
     assert [(one.name, one.how.total()) for one in waits_by(found, "partition")] == [("fat", 3), ("batch", 3)], (
@@ -174,10 +130,10 @@ def test_what_a_shield_counted_is_in_the_report_and_the_status(
         }
         for k, one in enumerate(counts)
     )
-    found = find(_journal(tmp_path / "journal.jsonl", more=looks))
+    found = find(journal(tmp_path / "journal.jsonl", more=looks))
     assert found.counts == {"choices": 35, "unlike": 14, "overruled": 2}
     assert "The shield overruled 2 of 35 choices of the agent (5.7%); 14 were unlike its base's." in answers(found)
-    assert not any("shield" in line for line in answers(find(_journal(tmp_path / "without"))))
+    assert not any("shield" in line for line in answers(find(journal(tmp_path / "without"))))
     assert status(tmp_path / "journal.jsonl")["counts"] == {"choices": 5, "unlike": 5, "overruled": 0}
     assert run(["beside", "status", str(tmp_path)]) == 0
     assert "5 choices, 5 unlike, 0 overruled" in capsys.readouterr().out
@@ -186,19 +142,19 @@ def test_what_a_shield_counted_is_in_the_report_and_the_status(
 
 
 def test_a_few_hours_are_not_enough_and_it_says_until_when(tmp_path: Path) -> None:
-    found = find(_journal(tmp_path / "j", days=0.5))
+    found = find(journal(tmp_path / "j", days=0.5))
     assert trust(found) == (
         "Do not decide by these figures yet: wanted are 7 days watched (so far 0.5). At this rate that takes 6.5 more "
         "days."
     )
     assert "not scaled to a year" in answers(found)[1]
-    bare = find(_journal(tmp_path / "bare", power=None))
+    bare = find(journal(tmp_path / "bare", power=None))
     assert answers(bare, 0.3)[1] == "No energy is known: no watts were given (--power)."
     assert all(math.isnan(x) for x in wilson(0, 0)) and wilson(10, 10)[2] == 1.0
 
 
 def test_of_nodes_that_were_switched_in_truth_no_saving_is_claimed(tmp_path: Path) -> None:
-    path = _journal(tmp_path / "j")
+    path = journal(tmp_path / "j")
     path.write_text(path.read_text().replace('"mode": "shadow"', '"mode": "full"').replace('"idle_s"', '"truly_off_s"'))
     told = answers(find(path), 0.3, "EUR")
     assert "switching nodes: they were off for 384 node-hours" in told[0] and "kWh" not in " ".join(told)
@@ -207,12 +163,12 @@ def test_of_nodes_that_were_switched_in_truth_no_saving_is_claimed(tmp_path: Pat
 def test_what_leases_may_have_caused_is_told_job_by_job(tmp_path: Path) -> None:
     """By hand: 1 and 2 wait all the time, for nodes; leases were there at two looks of ten seconds, and at one behind a
     gap, which does not count; 3 waits for something else, and 4 in another partition."""
-    first = json.loads(_journal(tmp_path / "j").read_text().splitlines()[0])
-    others = [_job(3)[:-1] + ["Dependency"], [*_job(4)[:12], "fat", *_job(4)[13:]]]
+    first = json.loads(journal(tmp_path / "j").read_text().splitlines()[0])
+    others = [pending(3)[:-1] + ["Dependency"], [*pending(4)[:12], "fat", *pending(4)[13:]]]
     times = (8 * 86400.0 + 100, 8 * 86400.0 + 110, 8 * 86400.0 + 120, 8 * 86400.0 + 900)
     whole = {
         "whole": True,
-        "jobs": [_job(1), [*_job(2)[:11], "bob", *_job(2)[12:]], *others],
+        "jobs": [pending(1), [*pending(2)[:11], "bob", *pending(2)[12:]], *others],
         "nodes": [],
         "reservations": [],
     }
@@ -220,7 +176,7 @@ def test_what_leases_may_have_caused_is_told_job_by_job(tmp_path: Path) -> None:
         {"kind": "look", "t": t, "seq": 900 + k, "lived": {}, "seen": {}, "leases": ["a"]} for k, t in enumerate(times)
     ]
     looks[0] |= {"seen": whole, "leases": []}
-    told = answers(find(_journal(tmp_path / "j", more=(first | {"mode": "power"}, *looks))))
+    told = answers(find(journal(tmp_path / "j", more=(first | {"mode": "power"}, *looks))))
     said = (
         "While leases kept nodes off, 2 jobs of 2 users waited for nodes: 20 s on average, 20 s at most. Leases "
         "caused no more, gaps apart."
@@ -228,28 +184,28 @@ def test_what_leases_may_have_caused_is_told_job_by_job(tmp_path: Path) -> None:
     assert said in told and told.index(said) == 3
     none = tuple(one | {"leases": []} for one in looks)
     assert "No job was seen to wait for nodes while leases kept some off." in answers(
-        find(_journal(tmp_path / "j", more=(first | {"mode": "power"}, *none)))
+        find(journal(tmp_path / "j", more=(first | {"mode": "power"}, *none)))
     )
-    assert not any("leases" in line for line in answers(find(_journal(tmp_path / "j"))))
+    assert not any("leases" in line for line in answers(find(journal(tmp_path / "j"))))
 
 
 def test_gaps_are_said(tmp_path: Path) -> None:
     more = ({"kind": "miss", "t": 8 * 86400.0, "why": "x"},)
     gap = {"kind": "look", "t": 10 * 86400.0, "seq": 999, "lived": {"gap_s": 2 * 86400.0}, "seen": {}}
-    found = find(_journal(tmp_path / "j", more=(*more, gap)))
+    found = find(journal(tmp_path / "j", more=(*more, gap)))
     assert found.missed == pytest.approx(0.2) and found.n_missed == 1
     assert "at most 2% of the time unwatched (so far 20%)" in trust(found) and "2 days in gaps" in conditions(found)[0]
 
 
 def test_two_policies_in_one_journal_are_not_mixed(tmp_path: Path) -> None:
-    path = _journal(tmp_path / "j")
+    path = journal(tmp_path / "j")
     first = json.loads(path.read_text().splitlines()[0])
     watts = Platform.uniform(2, 4, PowerProfile(300, 150, 8, 120, 200, 60, 240, name="blade")).spec()
     for other in ({"policies": "fcfs + never"}, {"platform": watts}, {"options": {"depth": 3}}):
-        path = _journal(tmp_path / "j", more=(first | {"options": {"depth": None, "seed": 0}}, first | other))
+        path = journal(tmp_path / "j", more=(first | {"options": {"depth": None, "seed": 0}}, first | other))
         with pytest.raises(EscalaError, match="several policies, options, machines or watts"):
             find(path)
-    path = _journal(
+    path = journal(
         tmp_path / "j", more=(first | {"options": {"depth": None}}, first | {"options": {"depth": None, "seed": 0}})
     )
     assert find(path).n_looks == 301, "what an older one did not tell is no difference"
@@ -259,7 +215,7 @@ def test_hours_of_the_shadow_do_not_vanish_when_nodes_are_switched_later(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """8 days of shadow, two of power, one of shadow: what is said of the shadow has nothing of the two days in it."""
-    first = json.loads(_journal(tmp_path / "journal.jsonl").read_text().splitlines()[0])
+    first = json.loads(journal(tmp_path / "journal.jsonl").read_text().splitlines()[0])
     day, row = 86400.0, ["9001", "cem", 0.0, 1000.0, "same", None, None, None]
 
     def look(seq: int, t: float, **lived: float) -> dict[str, Any]:
@@ -271,7 +227,7 @@ def test_hours_of_the_shadow_do_not_vanish_when_nodes_are_switched_later(
     )
     again = (first, look(401, 11 * day, watched_s=day, off_s=day, idle_s=2 * day, saved_j=142.0 * day))
     for more, days in ((power, 8), (power + again, 9)):
-        found = find(_journal(tmp_path / "journal.jsonl", more=more))
+        found = find(journal(tmp_path / "journal.jsonl", more=more))
         assert found.acting is not None and found.acting.sums["truly_off_s"] == day and "9001" not in found.starts
         assert (
             found.days == pytest.approx(days) and found.missed == pytest.approx(0.0) and found.about["mode"] == "shadow"
@@ -291,187 +247,8 @@ def test_hours_of_the_shadow_do_not_vanish_when_nodes_are_switched_later(
     ).acting.sums | {"looks": 1}
 
 
-DAMAGE: list[tuple[int, dict[str, Any] | str, str]] = [
-    (9, {"lived": 5}, "lived is 5"),
-    (9, {"lived": {"off_s": "9"}}, "lived is {'off_s': '9'}"),
-    (9, {"lived": {"delays": [["1", "ann"]]}}, "lived is"),
-    (9, {"started": [["1", "ann", 0.0, 1.0, "twice", None, None, None]]}, "started is"),
-    (9, {"seq": None}, "seq is None"),
-    (9, {"t": float("nan")}, "t is nan"),
-    (9, {"seen": {"jobs": [[1, 2]]}}, "seen is"),
-    (9, {"kind": "book"}, "kind is 'book'"),
-    (9, "5", "it is 5"),
-    (9, "{}", "kind is None"),
-    (9, '{"v":1,"kind":"look","t"', "it is no record"),
-    (1, {"platform": None}, "platform is None"),
-    (1, {"platform": {"nodes": 3}}, "platform is {'nodes': 3}"),
-    (1, {"names": "n1"}, "names is 'n1'"),
-]
-
-
-@pytest.mark.parametrize(("number", "damage", "why"), DAMAGE)
-def test_a_damaged_line_is_named_with_its_number(
-    number: int, damage: dict[str, Any] | str, why: str, tmp_path: Path
-) -> None:
-    path = _journal(tmp_path / "j")
-    lines = path.read_text().splitlines()
-    lines[number - 1] = damage if isinstance(damage, str) else json.dumps(json.loads(lines[number - 1]) | damage)
-    path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(EscalaError) as raised:
-        find(path)
-    assert str(raised.value).startswith(f"{path}, line {number}: damaged ({why}"), raised.value
-    assert f"take it out, as by sed -i {number}d" in str(raised.value)
-
-
-@pytest.mark.parametrize("key", ["policies", "names", "platform", "mode"])
-def test_a_first_record_that_lacks_something_is_refused_in_one_line(
-    key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = _journal(tmp_path / "journal.jsonl")
-    first, *others = path.read_text().splitlines()
-    path.write_text(
-        "\n".join([json.dumps({name: value for name, value in json.loads(first).items() if name != key}), *others])
-        + "\n"
-    )
-    assert run(["beside", "report", str(tmp_path)]) == 2
-    assert f"line 1: damaged ({key} is not there): take it out" in capsys.readouterr().err
-
-
-VALUES: list[Any] = [
-    None,
-    True,
-    -1,
-    5,
-    1e400,
-    float("nan"),
-    10**400,
-    "",
-    "x",
-    "\ud800",
-    [],
-    [[]],
-    [None],
-    {},
-    {"a": 1},
-    [["1", "ann", 2.0]],
-]
-
-
-def _damaged(text: str, drawn: random.Random) -> bytes:
-    """A journal with some damage: to bytes, to lines, or to a value somewhere in a record."""
-    lines = text.splitlines()
-    for _ in range(drawn.randint(1, 3)):
-        k, how = drawn.choice([0, 1, drawn.randrange(len(lines))]), drawn.randrange(5)
-        if how == 0:
-            lines[k] = lines[k][: drawn.randrange(len(lines[k]) + 1)]
-        elif how == 1:
-            at = drawn.randrange(len(lines[k]) + 1)
-            lines[k] = lines[k][:at] + chr(drawn.randrange(256)) + lines[k][at + 1 :]
-        elif how == 2:
-            lines.insert(k, lines[drawn.randrange(len(lines))])
-        elif how == 3 and len(lines) > 2:
-            del lines[k]
-        else:
-            lines[k] = _other(lines[k], drawn)
-    whole = ("\n".join(lines) + "\n" * drawn.randint(0, 1)).encode(errors="surrogateescape")
-    return whole[: drawn.randrange(len(whole))] if drawn.random() < 0.1 else whole
-
-
-def _other(line: str, drawn: random.Random) -> str:
-    """The same record, with something of it missing or of another kind."""
-    try:
-        told = json.loads(line)
-    except ValueError:
-        return line
-    at = told
-    while isinstance(at, dict | list) and at:
-        key: Any = drawn.choice(list(at)) if isinstance(at, dict) else drawn.randrange(len(at))
-        if not isinstance(at[key], dict | list) or drawn.random() < 0.3:
-            if drawn.random() < 0.2:
-                del at[key]
-            else:
-                at[key] = drawn.choice(VALUES)
-            break
-        at = at[key]
-    return json.dumps(told)
-
-
-def _whole_run(path: Path) -> str:
-    """A journal of a few looks with all kinds of records."""
-    whole = path.read_text().splitlines()
-    begin, first, *looks = whole
-    node = ["a", 4, 0, ["IDLE"], None, ["batch"]]
-    seen = json.loads(first)["seen"] | {
-        "nodes": [node, ["b", *node[1:]]],
-        "reservations": [["escala_a", ["a"], 0.0, 9.0, ["ann"]]],
-    }
-    more = {
-        "acted": [["scontrol x", True]],
-        "refused": [["off", "b", "spare"]],
-        "leases": ["a"],
-        "changed": [["1", 0, 5]],
-    }
-    more |= {
-        "expected": {"1": [3.0, None]},
-        "added": ["c"],
-        "unsure": [0],
-        "starts": ["1"],
-        "wakes": ["a"],
-        "offs": ["b"],
-    }
-    miss = {"v": 1, "kind": "miss", "t": 3.0, "why": "no answer"}
-    told = [
-        begin,
-        json.dumps(json.loads(first) | {"seen": seen}),
-        json.dumps(json.loads(looks[5]) | more),
-        json.dumps(miss),
-        looks[280],
-    ]
-    return (
-        "\n".join([*told, begin, json.dumps(json.loads(first) | {"seen": seen, "t": 9.0, "seq": 9}), looks[290]]) + "\n"
-    )
-
-
-def _fuzzed(seeds: range, folder: Path) -> int:
-    """Each damaged journal gives answers, or one line. How many were refused."""
-    text = _whole_run(_journal(folder / "whole"))
-    path, refused = folder / "journal.jsonl", 0
-    for seed in seeds:
-        path.write_bytes(_damaged(text, random.Random(seed)))
-        for ask in (_reported, status, lambda path: explain(path, "1"), lambda path: list(looks(path))):
-            try:
-                assert ask(path) is not None
-            except EscalaError as error:
-                refused += 1
-                assert "\n" not in str(error) and str(path) in str(error), error
-    return refused
-
-
-def _reported(path: Path) -> list[str]:
-    found = find(path)
-    write_page(path.with_name("page.html"), found, "x", 0.3, "EUR", 100.0)
-    return [*answers(found, 0.3, "EUR", 100.0), *conditions(found)]
-
-
-def test_whatever_is_damaged_there_is_a_report_or_one_line(tmp_path: Path) -> None:
-    assert _reported(Path(shutil.copy(_intact(tmp_path), tmp_path / "journal.jsonl")))
-    refused = _fuzzed(range(150), tmp_path)
-    assert 200 < refused < 600
-
-
-@pytest.mark.long
-def test_whatever_is_damaged_five_thousand_times(tmp_path: Path) -> None:
-    assert _fuzzed(range(150, 5150), tmp_path) > 5000
-
-
-def _intact(folder: Path) -> Path:
-    path = folder / "intact"
-    path.write_text(_whole_run(_journal(folder / "whole")))
-    return path
-
-
 def test_the_page_holds_all_and_loads_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = find(_journal(tmp_path / "journal.jsonl"))
+    found = find(journal(tmp_path / "journal.jsonl"))
     write_page(tmp_path / "page.html", found, "Beside Slurm")
     page = (tmp_path / "page.html").read_text()
     assert (

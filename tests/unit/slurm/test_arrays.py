@@ -16,11 +16,9 @@ from escala.slurm import settings_of
 from escala.slurm.asked import Asking
 from escala.slurm.run import play
 from escala.workload import read_workload
-from tests.unit.slurm.test_rules import ORIGIN, QUICK, jobs, site, starts
+from tests.unit.slurm.by_hand import ORIGIN, QUICK, jobs, starts
 from tests.unit.workload.test_sacct_json import _document, _new
 from tests.unit.workload.test_slurm import HEADER, row
-
-__all__ = ["site"]
 
 
 def array(tasks: int, run: float, limit: int | None, *others: tuple[Any, ...], **columns: Any) -> escala.Workload:

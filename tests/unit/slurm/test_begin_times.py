@@ -13,10 +13,8 @@ import escala
 from escala import EscalaError
 from escala.bounds.schedule_bound import bound
 from escala.workload import read_workload
-from tests.unit.slurm.test_rules import jobs, site, starts
+from tests.unit.slurm.by_hand import jobs, starts
 from tests.unit.workload.test_slurm import HEADER, row
-
-__all__ = ["site"]
 
 SLOW = "SchedulerType=sched/builtin\nSchedulerParameters=batch_sched_delay=0,sched_interval=60"
 OTHERS = (

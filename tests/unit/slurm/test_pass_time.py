@@ -8,9 +8,7 @@ import pytest
 
 import escala
 from escala import EscalaError
-from tests.unit.slurm.test_rules import jobs, site, starts
-
-__all__ = ["site"]
+from tests.unit.slurm.by_hand import jobs, starts
 
 PARAMETERS = "bf_interval=60,bf_resolution=1,bf_yield_interval=1000000,bf_yield_sleep=500000,sched_interval=-1"
 BEHIND = 8

@@ -12,9 +12,7 @@ import pytest
 
 import escala
 from escala import EscalaError
-from tests.unit.slurm.test_rules import jobs, site, starts
-
-__all__ = ["site"]
+from tests.unit.slurm.by_hand import jobs, starts
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from escala.workload import read_workload
 from tests.unit.streaming.alike import same
 from tests.unit.streaming.test_convert import _same
 from tests.unit.streaming.test_formats import small_chunks
-from tests.unit.workload.test_google import HEADER, LATER_CODES, US, WRONG, Event, of_2011
+from tests.unit.workload.google_events import HEADER, LATER_CODES, US, WRONG, Event, of_2011
 
 FORMS = ("2011.csv", "2019.csv", "2019.json")
 

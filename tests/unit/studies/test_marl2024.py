@@ -149,7 +149,8 @@ def _only(cell: dict[str, Any], load: int) -> dict[str, Any]:
     return {key: content for key, content in cell.items() if not key.isdigit() or int(key) == load}
 
 
-def test_every_kind_of_team_has_its_claims_table_rows_and_figures(tmp_path: Path) -> None:
+def _every_team() -> dict[str, Any]:
+    """Cells of two seeds of every kind of team, and of the rules."""
     cells: dict[str, Any] = {f"rules/{shape}/{load}": _rules(2.0) for shape in ("3x1", "2x1") for load in LOADS}
     for seed in range(2):
         own: dict[str, Any] = {
@@ -174,8 +175,12 @@ def test_every_kind_of_team_has_its_claims_table_rows_and_figures(tmp_path: Path
                 kind: _only(cell, load) for kind, cell in own.items() if kind.startswith(apart) and f"-{load}/" in kind
             }
         cells |= {f"{kind}/{seed}": cell for kind, cell in own.items()}
+    return cells
+
+
+def test_every_kind_of_team_has_its_claims_table_rows_and_figures(tmp_path: Path) -> None:
     scale = replace(recipe.SCALES["smoke"], shapes=((3, 1),), ahead=((3, 1),), growth=(2,), test=2)
-    report.write_all(tmp_path, scale, cells, "tiny")
+    report.write_all(tmp_path, scale, _every_team(), "tiny")
     found = {claim["id"]: claim for claim in read_rows(tmp_path)}
 
     def ours(ident: str) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import os
 import sys
 from functools import partial
@@ -18,14 +17,7 @@ from escala.reading import read_json
 from escala.writing import folder as folders
 from escala.writing import moves, output_file, output_folder, sealed_text, settling
 from escala.writing.places import check_replaceable
-
-
-def _ours(folder: Path, text: str = "old") -> Path:
-    """An output of compare."""
-    with output_folder(folder, "compare") as work:
-        assert work is not None
-        (work / "table.csv").write_text(text)
-    return folder
+from tests.unit.writing.outputs import ours
 
 
 def test_the_folder_appears_at_the_end(tmp_path: Path) -> None:
@@ -45,7 +37,7 @@ def test_no_target_is_no_folder() -> None:
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, EscalaError])
 def test_a_failed_run_leaves_what_was_there(tmp_path: Path, error: type[BaseException]) -> None:
-    target = _ours(tmp_path / "out")
+    target = ours(tmp_path / "out")
     with pytest.raises(error), output_folder(target, "compare") as work:
         assert work is not None
         (work / "table.csv").write_text("new, half")
@@ -55,7 +47,7 @@ def test_a_failed_run_leaves_what_was_there(tmp_path: Path, error: type[BaseExce
 
 
 def test_our_own_output_is_replaced_whole(tmp_path: Path) -> None:
-    target = _ours(tmp_path / "out")
+    target = ours(tmp_path / "out")
     with output_folder(target, "compare") as work:
         assert work is not None
         (work / "b.txt").write_text("b")
@@ -71,7 +63,7 @@ def test_our_own_output_is_replaced_whole(tmp_path: Path) -> None:
 def test_output_of_another_verb_and_notes_put_beside_it_are_kept(
     tmp_path: Path, verb: str, added: str | None, word: str
 ) -> None:
-    target = _ours(tmp_path / "out")
+    target = ours(tmp_path / "out")
     if added:
         (target / added).write_text("mine")
     with pytest.raises(EscalaError, match=word), output_folder(target, verb):
@@ -93,19 +85,19 @@ def test_other_files_are_not_replaced(tmp_path: Path) -> None:
 
 
 def test_force_deletes_only_what_escala_wrote(tmp_path: Path) -> None:
-    target = _ours(tmp_path / "out")
+    target = ours(tmp_path / "out")
     (target / "more").mkdir()
     (target / "more" / "notes.txt").write_text("mine")
     with output_folder(target, "compare", force=True):
         pass
     kept = tmp_path / "out.kept-1"
     assert sorted(path.name for path in kept.rglob("*") if path.is_file()) == ["notes.txt"]
-    target = _ours(tmp_path / "edited")
+    target = ours(tmp_path / "edited")
     (target / "table.csv").write_text("edited by hand")
     with output_folder(target, "compare", force=True):
         pass
     assert (tmp_path / "edited.kept-1" / "table.csv").read_text() == "edited by hand"
-    with output_folder(_ours(tmp_path / "plain"), "compare", force=True):
+    with output_folder(ours(tmp_path / "plain"), "compare", force=True):
         pass
     assert not list(tmp_path.glob("plain.kept-*"))
 
@@ -179,7 +171,7 @@ def test_a_failed_file_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_changed_file_of_our_own_is_kept(tmp_path: Path) -> None:
-    target = _ours(tmp_path / "out")
+    target = ours(tmp_path / "out")
     (target / "table.csv").write_text("my notes")
     with (
         pytest.raises(EscalaError, match=r"'table.csv', which was changed since escala compare wrote it"),
@@ -203,9 +195,9 @@ def test_a_manifest_that_lists_foreign_names_does_not_give_them_away(tmp_path: P
 
 
 def test_the_page_of_a_report_may_go_but_not_one_with_notes(tmp_path: Path) -> None:
-    target = _ours(tmp_path / "out")
+    target = ours(tmp_path / "out")
     (target / "report.html").write_text(sealed_text("<html>page</html>\n"))
-    _ours(target)
+    ours(target)
     assert not (target / "report.html").exists()
     (target / "report.html").write_text(sealed_text("<html>page</html>\n").replace("page", "page, with notes"))
     with pytest.raises(EscalaError, match=r"'report\.html'"), output_folder(target, "compare"):
@@ -223,7 +215,7 @@ def test_what_appears_during_the_run_stays(
     if before == "empty":
         target.mkdir()
     if before in ("ours", "forced"):
-        _ours(target)
+        ours(target)
     with (
         pytest.raises(EscalaError, match=r"the output of this run is in .*out\.new-1"),
         output_folder(target, "compare", force=True) as work,
@@ -240,7 +232,7 @@ def test_what_appears_during_the_run_stays(
 @pytest.mark.parametrize("exchange", [True, False])
 def test_what_appears_at_the_last_moment_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool) -> None:
     """Between the last look and the exchange."""
-    target = _ours(tmp_path / "out")
+    target = ours(tmp_path / "out")
     swap = settling._swap
 
     def late(*given: Path) -> None:
@@ -255,7 +247,7 @@ def test_what_appears_at_the_last_moment_stays(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(settling, "_swap", late)
     monkeypatch.setattr(moves, "exchange", late_exchange)
     with pytest.raises(EscalaError, match="the output of this run is in") if exchange else contextlib.nullcontext():
-        _ours(target, "new")
+        ours(target, "new")
     assert [path.read_text() for path in tmp_path.rglob("precious")] == ["mine"]
     assert "new" in [path.read_text() for path in tmp_path.rglob("table.csv")]
 
@@ -299,7 +291,7 @@ def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
     (tmp_path / "bigdisk" / "out").mkdir(parents=True)
     (tmp_path / "out").symlink_to(tmp_path / "bigdisk" / "out")
     for text in ("one", "two"):
-        _ours(tmp_path / "out", text)
+        ours(tmp_path / "out", text)
         assert (tmp_path / "out").is_symlink() and (tmp_path / "bigdisk" / "out" / "table.csv").read_text() == text
     (tmp_path / "log.swf").symlink_to(tmp_path / "bigdisk" / "real.swf")
     (tmp_path / "bigdisk" / "real.swf").write_text("old")
@@ -321,7 +313,7 @@ def test_a_link_that_leads_nowhere_is_refused_before_the_work(tmp_path: Path) ->
 def test_links_in_an_old_output_are_not_followed_when_it_goes(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "precious").write_text("mine")
-    target = _ours(tmp_path / "out")
+    target = ours(tmp_path / "out")
     (target / "data").symlink_to(tmp_path / "data")
     with output_folder(target, "compare", force=True):
         pass
@@ -334,77 +326,6 @@ def test_two_runs_on_one_target_are_told_at_the_start(tmp_path: Path) -> None:
             pytest.fail("the work has begun")
         with claim():
             pass
-
-
-def _killed_at(target: Path, where: str, exchange: bool) -> None:
-    """A run that ends at once, without any clean-up, at a point of its own."""
-    if not exchange:
-        moves._renameat2 = lambda: None  # type: ignore[assignment]
-    name, after = where.split()
-    module = {"exchange": moves, "_swap": settling, "_discard": settling, "move": moves, "rename": os}[name]
-    real = getattr(module, name)
-
-    def end(*given: object) -> object:
-        if after == "after":
-            real(*given)
-        os._exit(9)
-
-    setattr(module, name, end)
-    with output_folder(target, "compare") as work:
-        assert work is not None
-        (work / "table.csv").write_text("new")
-
-
-@pytest.mark.parametrize("exchange", [True, False])
-@pytest.mark.parametrize(
-    "where", ["exchange before", "exchange after", "_swap before", "_swap after", "_discard before", "rename after"]
-)
-def test_a_killed_run_is_ended_by_the_next(tmp_path: Path, where: str, exchange: bool) -> None:
-    target = _ours(tmp_path / "out")
-    (tmp_path / "out" / "report.html").write_text(sealed_text("page"))
-    run = multiprocessing.get_context("fork").Process(target=_killed_at, args=(target, where, exchange))
-    run.start()
-    run.join()
-    reached = run.exitcode == 9
-    assert reached or where.startswith("_swap" if exchange else "nothing") or (exchange and where.startswith("rename"))
-    if exchange or not where.startswith("rename"):
-        assert (target / "table.csv").read_text() in ("old", "new")
-    _ours(target, "third")
-    assert (target / "table.csv").read_text() == "third"
-    assert list(tmp_path.iterdir()) == [target]
-
-
-def test_a_file_half_written_by_a_killed_run_goes_with_the_next(tmp_path: Path) -> None:
-    (tmp_path / ".part-999999-log.swf").write_text("half")
-    with output_file(tmp_path / "log.swf") as work:
-        work.write_text("whole")
-    assert os.listdir(tmp_path) == ["log.swf"]
-
-
-@pytest.mark.parametrize("kind", ["folder", "link", "file"])
-def test_what_stands_where_the_work_goes_and_is_not_ours_stays(tmp_path: Path, kind: str) -> None:
-    precious = tmp_path / "precious"
-    precious.mkdir()
-    (precious / "thesis").write_text("x")
-    place = folders.partial_of(tmp_path / "out")
-    {
-        "folder": lambda: precious.rename(place),
-        "link": lambda: place.symlink_to(precious),
-        "file": lambda: place.write_text("x"),
-    }[kind]()
-    with pytest.raises(EscalaError, match="no run of Escala made it"), output_folder(tmp_path / "out", "compare"):
-        pass
-    kept = {"folder": place / "thesis", "link": precious / "thesis", "file": place}[kind]
-    assert kept.read_text() == "x" and not (tmp_path / "out").exists()
-
-
-def test_what_a_killed_clearing_left_is_ours(tmp_path: Path) -> None:
-    place = folders.partial_of(tmp_path / "out")
-    (place / folders.NEW).mkdir(parents=True)
-    (place / folders.NOTE).touch()
-    with output_folder(tmp_path / "out", "compare") as work:
-        assert work is not None and not any(work.iterdir())
-    assert not place.exists()
 
 
 def test_a_name_that_is_no_text_is_refused_before_the_work(tmp_path: Path) -> None:
