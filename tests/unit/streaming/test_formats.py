@@ -179,7 +179,7 @@ def _batsim(jobs: list[Job], work: bool = False) -> str:
         profiles[f"c{ran}"] = {"type": "parallel_homogeneous", "cpu": (ran + 1) * 1e9, "com": ran % 2}
         name = "both" if k % 9 == 3 else f"c{ran}" if work and k % 4 == 1 else f"d{ran}"
         listed.append({"id": int(j.name), "subtime": j.submit - BEGIN, "res": j.cores, "profile": name, "user": j.user})
-        listed[-1] |= {"walltime": j.limit or -1, "queue": j.partition, **({"account": "a"} if k > 300 else {})}
+        listed[-1] |= {"walltime": j.limit or -1, "queue": j.partition, **({"account": "a"} if k > 150 else {})}
     return json.dumps({"nb_res": 32, "jobs": listed, "profiles": profiles, "origin_s": BEGIN})
 
 
@@ -329,6 +329,7 @@ def test_work_of_batsim_becomes_time(tmp_path: Path, capsys: pytest.CaptureFixtu
         '{"jobs": [], "profiles": {}, "jobs": []}',
         '{"jobs": [{"id": 3, "subtime": 0, "res": 1, "profile": "p"}], "profiles": {"p": {"type": "smpi"}}}',
         '{"jobs": [], "profiles": {"a": {}, "a": {}}}',
+        '{"jobs": [{"id": 3, "subtime": 0, "res": 1, "profile": "p"}], "profiles": {"p": {"type": "\\ud800"}}}',
         '{"jobs": [1], "profiles": {}, "nb_res": "x"}',
     ],
 )
