@@ -14,8 +14,9 @@ import pytest
 
 import escala
 from escala import EscalaError
+from escala.compile import lean
 from escala.kernel.slurm import tables as t
-from escala.kernel.slurm.shares import weigh_first
+from escala.kernel.slurm.shares import settle, weigh_first
 from escala.platform.exports import read_exports
 from escala.platform.site_write import site_text
 from escala.slurm import settings_of
@@ -124,6 +125,28 @@ def test_the_classic_formula(tmp_path: Path) -> None:
         tmp_path, "A = {shares = 3}\nB = {shares = 1}", 'PriorityFlags = "NO_FAIR_TREE"\nFairShareDampeningFactor = 2'
     )
     assert factors(damped, {"A/a": 20.0, "A/b": 30.0, "B/c": 50.0})["B/c"] == pytest.approx(0.5)
+
+
+@lean
+def settled(table: Any) -> None:
+    settle(t.one(table, 0))
+
+
+def test_the_classic_formula_charges_jobs_in_the_order_of_their_submission(tmp_path: Path) -> None:
+    """Jobs 1 and 3 run, 2 and 4 wait; both lists stand the other way round. At job 2 only job 1 has been charged: ann
+    has used all, half of it counts, her share is a half. At job 4 bob has used a half."""
+    place = site(tmp_path, "A = {}", 'PriorityFlags = "NO_FAIR_TREE"')
+    work = jobs(["A/ann", "A/ann", "A/bob", "A/bob"])
+    settings = settings_of(place)
+    run = arrays_of(work, place, settings, Asking(work, place, settings).asked())
+    for j in (0, 2):
+        run.jobs.start[j], run.jobs.ran[j], run.jobs.last[j] = 0, j, run.jobs.first[j] + 1
+        run.allocated.cpus[run.jobs.first[j]] = 4
+    run.lists.running[:2], run.lists.queue[:2] = (2, 0), (3, 1)
+    run.s[[t.N_RUNNING, t.N_QUEUE]] = 2
+    run.s[t.NOW] = 600 * t.SECOND
+    settled(t.table_of(run))
+    assert run.shares.factor[run.shares.of_job[[1, 3]]] == pytest.approx([2 ** (-0.5 / 0.5), 2 ** (-0.25 / 0.5)])
 
 
 def test_who_has_used_less_goes_first(tmp_path: Path) -> None:
