@@ -138,7 +138,7 @@ def proof_record(instance: Instance, grid: Grid) -> Record:
 def load_prices(record: Record, window: Window, weight: Ints, prices: Ints) -> None:
     """Weights (n,) and prices (kinds, cells) of one unit, and where jobs may start, for the next evaluation."""
     record.earliest[:], record.latest[:], record.weight[:], record.prices[:] = *window, weight, prices
-    record.prefix[:] = prefix_of(prices, int(record.grid["width"]))
+    prefix_of(prices, int(record.grid["width"]), record.prefix)
 
 
 def priced_jobs(instance: Instance, grid: Grid, window: Window, weight: Ints | Floats) -> dict[str, NDArray[Any]]:
@@ -210,17 +210,19 @@ class Dual:
         r.earliest[:], r.latest[:] = part.window
         r.prices[:], r.best[:], r.direction[:] = part.prices, part.prices, 0.0
         more.starts[:], more.spread[:], r.climb[...] = part.starts, part.spread, (part.bound, theta, 0)
-        while left > 0:
-            chunk = min(left, self.chunk)
-            done = subgradient(r.table, more.table, chunk, target)
+        try:
+            while left > 0:
+                chunk = min(left, self.chunk)
+                done = subgradient(r.table, more.table, chunk, target)
+                self.iterations += done
+                if done < chunk:
+                    return False
+                left -= chunk
+                if expired():
+                    return True
+        finally:  # Ctrl-C too keeps what was found
             part.prices[:], part.starts[:], part.spread[:] = r.best, more.starts, more.spread
             part.bound = float(r.climb["bound"])
-            self.iterations += done
-            if done < chunk:
-                return False
-            left -= chunk
-            if expired():
-                return True
         return False
 
     def _made(self, shape: tuple[int, int]) -> tuple[Record, Record]:

@@ -295,8 +295,8 @@ def climb_from(best: Floats) -> dict[str, NDArray[Any]]:
     }
 
 
-def prefix_of(prices: Ints, width: int) -> Ints:
-    """Sums of price * width in front of each cell's edge, (kinds, cells + 1)."""
-    prefix = np.zeros((prices.shape[0], prices.shape[1] + 1), prices.dtype)
+def prefix_of(prices: Ints, width: int, out: Ints | None = None) -> Ints:
+    """Sums of price * width in front of each cell's edge, (kinds, cells + 1). out: where to, its first column 0."""
+    prefix = np.zeros((prices.shape[0], prices.shape[1] + 1), prices.dtype) if out is None else out
     np.cumsum(prices * width, axis=1, out=prefix[:, 1:])
     return prefix
