@@ -16,6 +16,8 @@ from numba.np import numpy_support
 from escala.kernel.pointer import NUMBER, PointerType
 
 WORD = ir.IntType(64)
+_TYPES: dict[tuple[str, str, str], Any] = {}
+"""Types of fields, by layout and name: Numba asks at each use of one."""
 
 
 class Pointer(types.Type):
@@ -35,11 +37,18 @@ class Pointer(types.Type):
         """Numba's type of a field, None where there is none of that name."""
         if field not in self.fields:
             return None
-        element, dimensions = self.fields[field]
-        if isinstance(element, PointerType):
-            return Pointer(element)
-        plain = numpy_support.from_dtype(element)
-        return types.Array(plain, dimensions, "C", aligned=True) if dimensions > 0 else plain
+        asked = (*self._layout, field)
+        if asked not in _TYPES:
+            _TYPES[asked] = _type_of(*self.fields[field])
+        return _TYPES[asked]
+
+
+def _type_of(element: Any, dimensions: int) -> Any:
+    """Numba's type of what a row has: another record, an array, or a number."""
+    if isinstance(element, PointerType):
+        return Pointer(element)
+    plain = numpy_support.from_dtype(element)
+    return types.Array(plain, dimensions, "C", aligned=True) if dimensions > 0 else plain
 
 
 @register_model(Pointer)
@@ -77,7 +86,7 @@ def _field_of(context: Any, builder: Any, kind: Any, value: Any, name: str) -> A
     if not isinstance(field_type, types.Array):
         return builder.inttoptr(load(0), context.get_value_type(field_type))
     array = context.make_array(field_type)(context, builder)
-    itemsize = ir.Constant(WORD, context.get_abi_sizeof(context.get_data_type(field_type.dtype)))
+    itemsize = ir.Constant(WORD, kind.fields[name][0].itemsize)
     shape = [load(1 + d) for d in range(field_type.ndim)]
     strides, items = [itemsize], shape[0]
     for size in reversed(shape[1:]):
