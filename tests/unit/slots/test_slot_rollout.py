@@ -22,11 +22,11 @@ MODEL = bernoulli_model(load=1.9, steps=50, demand="clip10")
 
 
 def test_its_choices_beat_the_rules() -> None:
-    lists, n = draw_lists(MODEL, 12, 77), 12
+    lists, n = draw_lists(MODEL, 6, 77), 6
     batch = SlotsBatch(n, lists)
     turn, done = new_turn(batch), np.zeros(n, bool)
     batch.restart(np.arange(n), turn, {"list": np.arange(n)})
-    teacher = look_ahead(draw_lists(MODEL, 300, 5), 16, 0)
+    teacher = look_ahead(draw_lists(MODEL, 100, 5), 8, 0)
     while not done.all():
         choice = teacher(batch, turn)
         assert turn.mask[np.arange(n), choice].all()
@@ -89,7 +89,7 @@ def test_recorded_lessons_teach_without_a_decision_of_their_own(tmp_path: Path) 
     assert n < len(whole.seen) and whole.seen.shape[1] == 16 * 6 + 20 + 6 + 2
     assert whole.mask[np.arange(len(whole.choice)), whole.choice].all()
     about = {"load": 1.9, "window": 50, "demand": "clip10", "lists": 40, "lists_seed": 5}
-    taught = {"lessons": [str(f) for f in files], "updates": [1000]}
+    taught = {"lessons": [str(f) for f in files], "updates": [400]}
     agent = escala.train("escala/Slots-v0", preset="look-ahead", teacher=taught, steps=0, **about | given)
     assert agent.manifest["steps_done"] == 0
     greedy = agent.policy(sampled=False)
