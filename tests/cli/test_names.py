@@ -159,6 +159,27 @@ def test_an_interrupt_while_the_program_starts_is_one_line() -> None:
         assert process.returncode == 0 or re.fullmatch(r"error: interrupted[^\n]*\n", err), err
 
 
+WRAPPED = """
+import escala.cli.app
+
+class Named:
+    def __set_name__(self, owner, name):
+        raise KeyboardInterrupt
+
+def program():
+    class Begun:
+        here = Named()
+
+escala.cli.app.main = program
+escala.cli.main()
+"""
+
+
+def test_an_interrupt_while_a_class_is_made_is_one_line() -> None:
+    done = subprocess.run([sys.executable, "-c", WRAPPED], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "error: interrupted; nothing was written\n")
+
+
 def test_closed_standard_streams(log: Path) -> None:
     program = f"{sys.executable} -m escala workload describe {log}"
     for closing in (">&-", ">&- 2>&-"):

@@ -25,7 +25,10 @@ def main() -> None:
         from escala.cli.app import main as program
 
         program()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        # what happens within __set_name__ comes as a RuntimeError until Python 3.12
+        if not isinstance(error.__cause__ if isinstance(error, RuntimeError) else error, KeyboardInterrupt):
+            raise
         # not there yet: nothing can have been written
         left = getattr(sys.modules.get("escala.writing.left"), "left", None)
         if sys.stderr is not None:
