@@ -42,11 +42,7 @@ FOREIGN = {
     "cli/__init__.py": {"_exit"},
     "cli/app.py": {"_exit"},
     "envs/slots/team/pettingzoo.py": {"_accumulate_rewards", "_was_dead_step"},
-    "compile/translation.py": {  # what Numba itself links callers with, and compares settings by
-        "_cache",
-        "_get_module_for_linking",
-        "_values",
-    },
+    "compile/translation.py": {"_cache", "_get_module_for_linking"},  # what Numba itself links callers with
     "compile/whole.py": {  # Numba's libraries have no other door
         "_codegen",
         "_ensure_finalized",

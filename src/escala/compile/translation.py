@@ -10,7 +10,6 @@ from typing import Any
 import numba
 from numba.core import event, types
 from numba.core.registry import cpu_target
-from numba.core.targetconfig import TargetConfig
 
 from escala import compile as front
 from escala.compile import machine, whole
@@ -44,25 +43,6 @@ def _spare_blas() -> None:
     finally:
         del sys.modules[BLAS]
     vars(arraymath)["_HAVE_BLAS"] = True
-
-
-def _spare_comparing() -> None:
-    """Numba looks up the operators by how their caller is compiled, and compares two dozen settings one by one each
-    time: a twentieth of all that translating takes. Settings that were given the same values are equal."""
-    one_by_one = TargetConfig.__eq__
-
-    def equal(self: TargetConfig, other: object) -> Any:
-        if type(self) is type(other) and self._values == other._values:
-            return True
-        return one_by_one(self, other)  # type: ignore[no-untyped-call]
-
-    def alike(self: TargetConfig) -> int:
-        return hash(type(self))
-
-    TargetConfig.__eq__, TargetConfig.__hash__ = equal, alike  # type: ignore[method-assign]
-
-
-_spare_comparing()
 
 
 def _one_specialisation(dispatcher: Any) -> Any:
