@@ -62,9 +62,9 @@ $(STAMP): pyproject.toml constraints.txt requirements.lock
 demo: $(STAMP)
 	$(BIN)/escala demo --out $(OUT)
 
-# Two processes more than elsewhere: the tests beside a real Slurm mostly wait for it, others for code that one compiles.
+# One process more than elsewhere: the tests beside a real Slurm mostly wait for it, others for code that one of them compiles.
 test: check
-	$(PYTEST) -n $$(($(WORKERS) + 2)) --dist worksteal
+	$(PYTEST) -n $$(($(WORKERS) + 1)) --dist worksteal
 
 test-fast: $(STAMP)
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not learn and not long" $(addprefix --ignore=tests/,$(NOT_SMOKE))

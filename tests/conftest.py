@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from tests.bridges.slurm.lab import Lab
@@ -20,6 +21,10 @@ _SLURM = Path(__file__).parent / "unit" / "campaigns" / "stand_in.py"
 # a run in the background: the processes that tests interrupt would not hear it
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# how long an example takes says how busy the machine is
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")
