@@ -54,7 +54,7 @@ FOREIGN = {
         "_raise_if_finalized",
         "_shared_module",
     },
-    "kernel/pointer_code.py": {"_getvalue"},
+    "compile/pointer_code.py": {"_getvalue"},
 }
 """Private names of other libraries, and `os._exit`."""
 ABOVE_THE_API = ("__init__.py", "cli", "studies")

@@ -17,9 +17,9 @@ import escala
 from escala.bridges.answers import Answers
 from escala.live import Desk
 from tests.bridges.served import served
+from tests.live.asked import WATTS
 
 HOOK = Path(__file__).resolve().parents[2] / "examples" / "openpbs" / "escala_hook.py"
-WATTS = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=30,switch_on_s=60"
 QUEUED, RUNNING, HELD = "Q", "R", "H"
 
 

@@ -19,8 +19,8 @@ from escala.bridges.answers import Answers
 from escala.bridges.ending import told_to_end
 from escala.bridges.serve import Limits
 from escala.live import Desk, Snapshot, ask, request
-from tests.bridges.asked import desk_of, line_of, state_at
 from tests.bridges.served import Asking, Process, errors, served, talk
+from tests.live.asked import desk_of, line_of, state_at
 from tests.live.machine import Machine
 from tests.live.twin import Case, case_of, platform_of
 

@@ -14,8 +14,8 @@ import escala
 from escala.bridges.answers import Answers
 from escala.bridges.place import listening
 from escala.live import Desk, ask, request
-from tests.bridges.asked import desk_of, state_at
 from tests.bridges.served import Process, served
+from tests.live.asked import desk_of, state_at
 
 
 def test_the_socket_is_its_owners_and_that_of_a_dead_server_is_taken_over(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import pytest
 import escala
 from escala.live import Desk, Orders, Refused, Snapshot
 from escala.live.state_file import write_state
+from tests.live.asked import WATTS, state_at
 
-WATTS = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=30,switch_on_s=60"
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -24,22 +24,8 @@ def _platform(spec: str = "4x1") -> escala.Platform:
 
 
 def _told(**changes: Any) -> dict[str, Any]:
-    """Two nodes of four hold job a; b (4 cores) and c wait."""
-    told: dict[str, Any] = {
-        "schema": 1,
-        "now_s": 1000.0,
-        "jobs": {
-            "job_id": ["a", "b", "c"],
-            "submit_s": [10.0, 20.0, 30.0],
-            "walltime_s": [3600.0, 600.0, 60.0],
-            "cores": [2, 4, 1],
-            "state": ["running", "queued", "queued"],
-            "start_s": [10.0, None, None],
-        },
-        "nodes": {"power": ["on"] * 4, "idle_since_s": [None, None, 0.0, 0.0]},
-        "placed": {"job": [0], "first": [0], "last": [1], "cores": [1]},
-        "ended": {},
-    }
+    """`state_at` with other parts, or PART__COLUMN of it."""
+    told = state_at()
     for name, value in changes.items():
         part, _, column = name.partition("__")
         if column:

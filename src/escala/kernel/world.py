@@ -1,4 +1,4 @@
-"""A simulation of a batch as one pointer, see `kernel.pointer`: `w = one(table, i)` inside compiled code."""
+"""A simulation of a batch as one pointer, see `compile.pointer`: `w = one(table, i)` inside compiled code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.kernel import pointer, state
+from escala.compile import pointer
+from escala.kernel import state
 
 WORLD = pointer.PointerType("World", state.FIELDS)
 one: Any = pointer.row_of(WORLD)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.compile import inlined, lean
-from escala.kernel.pointer import PointerType, row_of
+from escala.compile.pointer import PointerType, row_of
 from escala.optimum.instance import Floats, Ints
 
 # edges looked at in one go, twice as many each time: most jobs start soon, and the delay alone ends the search

@@ -1,4 +1,4 @@
-"""Arrays that a compiled loop works with, behind one pointer (`escala.kernel.pointer`)."""
+"""Arrays that a compiled loop works with, behind one pointer (`escala.compile.pointer`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from escala.kernel.pointer import PointerType, table_of
+from escala.compile.pointer import PointerType, table_of
 
 
 class Record:

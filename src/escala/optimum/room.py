@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from escala.compile.pointer import PointerType, row_of
 from escala.errors import EscalaError
-from escala.kernel.pointer import PointerType, row_of
 from escala.optimum.instance import Floats, Instance, Ints
 from escala.optimum.record import Record
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.compile import inlined, lean
-from escala.kernel.pointer import PointerType, row_of
+from escala.compile.pointer import PointerType, row_of
 from escala.optimum.instance import Floats, Ints
 from escala.optimum.prices import GRID, advance, cheapest, climbing, judge, take
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from escala.errors import EscalaError, quoted
 
@@ -25,41 +28,57 @@ def split_hosts(text: str) -> list[str]:
 def hosts_of(text: str, where: str) -> list[str]:
     """The names that a host list stands for, in its order. EscalaError, beginning with `where`, for one that is broken
     or far too long."""
-    found: list[str] = []
+    told = f"{where}: host list {quoted(text)}"
+    parts, count = list[_Part](), 0
     for part in split_hosts(text):
-        for name in _expanded(part, f"{where}: host list {quoted(text)}"):
-            found.append(name)
-            if len(found) > MOST_HOSTS:
-                raise EscalaError(f"{where}: host list {quoted(text)} stands for more than {MOST_HOSTS} hosts")
-    return found
+        parts.append(_part_of(part, told))
+        count += math.prod(sum(last - first + 1 for first, last, _ in some) for some in parts[-1].ranges)
+        if count > MOST_HOSTS:  # before any is made
+            raise EscalaError(f"{told} stands for more than {MOST_HOSTS} hosts")
+    return [name for part in parts for name in _names(part)]
 
 
-def _expanded(part: str, where: str) -> list[str]:
-    """Names of one part, `rack[1-2]node[01-16]`."""
-    before, bracket, rest = part.partition("[")
-    if not bracket:
-        if "]" in part:
+class _Part(NamedTuple):
+    """`rack[1-2]node[01-16]`: the texts around its brackets, and of each bracket the ranges, see `_range`."""
+
+    texts: list[str]
+    ranges: list[list[tuple[int, int, int]]]
+
+
+def _part_of(text: str, where: str) -> _Part:
+    part, rest, bracket = _Part([], []), text, "["
+    while bracket:
+        before, bracket, rest = rest.partition("[")
+        if "]" in before:
             raise EscalaError(f"{where} has a ] without [")
-        return [part]
-    inside, closed, after = rest.partition("]")
-    if not closed or not inside:
-        raise EscalaError(f"{where} has a [ that is not closed, or nothing in it")
-    tails = _expanded(after, where) if after else [""]
-    numbers = [number for one in inside.split(",") for number in _numbers(one.strip(), where)]
-    if len(numbers) * len(tails) > MOST_HOSTS:
-        raise EscalaError(f"{where} stands for more than {MOST_HOSTS} hosts")
-    return [f"{before}{number}{tail}" for number in numbers for tail in tails]
+        part.texts.append(before)
+        if bracket:
+            inside, closed, rest = rest.partition("]")
+            if not closed or not inside:
+                raise EscalaError(f"{where} has a [ that is not closed, or nothing in it")
+            part.ranges.append([_range(one.strip(), where) for one in inside.split(",")])
+    return part
 
 
-def _numbers(one: str, where: str) -> list[str]:
-    """`01-03` -> 01, 02, 03."""
+def _names(part: _Part) -> Iterator[str]:
+    """Those that a part stands for; the last bracket goes round first."""
+    numbers = [
+        [str(number).zfill(width) for first, last, width in some for number in range(first, last + 1)]
+        for some in part.ranges
+    ]
+    for chosen in itertools.product(*numbers):
+        yield part.texts[0] + "".join(itertools.chain(*zip(chosen, part.texts[1:], strict=True)))
+
+
+def _range(one: str, where: str) -> tuple[int, int, int]:
+    """`01-03` -> first and last number, and digits of the first."""
     match = _RANGE.fullmatch(one)
     if match is None:
         raise EscalaError(f"{where}: {quoted(one)} is neither a number nor a range such as 01-16")
     first, last = match[1], match[2] or match[1]
     if int(last) < int(first) or int(last) - int(first) >= MOST_HOSTS:
         raise EscalaError(f"{where}: the range {quoted(one)} runs backwards or is too long")
-    return [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
+    return int(first), int(last), len(first)
 
 
 _NUMBERED = re.compile(r"(.*?)(\d{1,12})([^\d]*)")

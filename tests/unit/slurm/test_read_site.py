@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,28 @@ def test_host_lists_spans_and_gpus() -> None:
     spans = {"90": 5400.0, "1:30": 90.0, "1:00:01": 3601.0, "2-12": 216000.0, "1-0:30": 88200.0, "INFINITE": None}
     assert {text: seconds_of(text, "here") for text in spans} == spans
     assert gpus_of("gpu:a100:4(S:0-1),gpu:2,craynetwork:1,gpu:t4", "here") == {"a100": 4, "": 2, "t4": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"n[{','.join(['0-999999'] * 40)}]",
+        "n[0-999999][0-999999]",
+        ",".join(f"n{k}[0-999999]" for k in range(3)),
+        "n" + "[0-9]" * 3000,
+    ],
+)
+def test_a_host_list_that_is_too_long_is_refused_before_it_is_made(text: str) -> None:
+    tracemalloc.start()
+    with pytest.raises(EscalaError, match="stands for more than 1000000 hosts"):
+        hosts_of(text, "here")
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 1e6
+
+
+def test_many_brackets_are_one_name_and_odd_ones_a_line() -> None:
+    assert hosts_of("n" + "[1]" * 3000, "here") == ["n" + "1" * 3000]
+    for odd in ("n]1[2]", "n[1", "n[]", "n[1]]", "n[2-1]", "n[a]"):
+        with pytest.raises(EscalaError, match=r"^here: host list"):
+            hosts_of(odd, "here")

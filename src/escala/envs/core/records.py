@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.compile.pointer import PointerType, table_of
 from escala.envs.core.batch import Rows
 from escala.errors import EscalaError
-from escala.kernel.pointer import PointerType, table_of
 
 
 def settings_of(fields: np.dtype[Any], values: Mapping[str, float]) -> NDArray[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.kernel.pointer import PointerType, row_of
+from escala.compile.pointer import PointerType, row_of
 
 CLOCK = [
     ("period_us", "i8"),  # between decisions

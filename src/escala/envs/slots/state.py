@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.kernel.pointer import PointerType, row_of
+from escala.compile.pointer import PointerType, row_of
 
 SETTINGS = np.dtype(
     [

@@ -40,8 +40,8 @@ def _stands_before(w: World, a: int, b: int, by: int) -> bool:
 
 @lean
 def sort(w: World, values: Ints, n: int, by: int) -> None:
-    """Sort the first n values: numbers rising, records of the queue, or users of the fair tree; by insertion over ever
-    smaller gaps."""
+    """Sort the first n values: numbers rising, records of the queue, or users of the fair tree. Shellsort, gaps
+    smaller by 4/9 each time (Tokuda 1992)."""
     gap = n
     while gap > 1:
         gap = max(gap * 4 // 9, 1)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.kernel import pointer
+from escala.compile import pointer
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.int64]
@@ -389,6 +389,6 @@ one: Any = pointer.row_of(WORLD)
 
 
 def table_of(w: World) -> Grid:
-    """int64 [1, words]: what compiled code takes, see `kernel.pointer`. Whoever replaces an array makes it anew, and
+    """int64 [1, words]: what compiled code takes, see `compile.pointer`. Whoever replaces an array makes it anew, and
     keeps the arrays alive meanwhile."""
     return pointer.table_of(WORLD, 1, w)

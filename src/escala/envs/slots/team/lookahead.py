@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.compile import inlined, lean
+from escala.compile.pointer import PointerType, row_of
 from escala.envs.core.random import mixed
 from escala.envs.core.records import Records, settings_of
 from escala.envs.slots.lens import demand_of, has_place, length_of
 from escala.envs.slots.state import Game, game
 from escala.kernel import codes
-from escala.kernel.pointer import PointerType, row_of
 from escala.kernel.state import HEAP_ENDS, World
 from escala.kernel.world import one
 

@@ -1,5 +1,7 @@
-"""What Numba needs to know of a record behind a pointer, see `kernel.pointer`: its type, its attributes, and how to
+"""What Numba needs to know of a record behind a pointer, see `compile.pointer`: its type, its attributes, and how to
 reach a row."""
+
+# mypy: allow-untyped-calls
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.np import numpy_support
 
-from escala.kernel.pointer import NUMBER, PointerType
+from escala.compile.pointer import NUMBER, PointerType
 
 WORD = ir.IntType(64)
 _TYPES: dict[tuple[str, str, str], Any] = {}

@@ -1,4 +1,4 @@
-"""What tests ask a desk behind a socket."""
+"""A desk, and what tests ask it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def desk_of(scheduler: str = "easy", shutdown: str = "timeout:300") -> Desk:
 
 
 def state_at(now_s: float = 1000.0, **columns: Any) -> dict[str, Any]:
+    """Two nodes of four hold job a; b (4 cores) and c wait. columns: of the jobs, beside or in place of these."""
     jobs: dict[str, Any] = {
         "job_id": ["a", "b", "c"],
         "submit_s": [10.0, 20.0, 30.0],
@@ -23,7 +24,6 @@ def state_at(now_s: float = 1000.0, **columns: Any) -> dict[str, Any]:
         "cores": [2, 4, 1],
         "state": ["running", "queued", "queued"],
         "start_s": [10.0, None, None],
-        "user": ["u", "v", "w"],
     }
     nodes = {"power": ["on"] * 4, "idle_since_s": [None, None, 0.0, 0.0]}
     placed = {"job": [0], "first": [0], "last": [1], "cores": [1]}

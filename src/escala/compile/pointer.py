@@ -65,7 +65,7 @@ def _form_of(hint: Any) -> tuple[Any, int]:
 
 def row_of(kind: PointerType) -> Any:
     """`row(table, i)` for compiled code: the record in row `i` of a table."""
-    return later("escala.kernel.pointer_code", "row_of", kind)
+    return later("escala.compile.pointer_code", "row_of", kind)
 
 
 def table_of(kind: PointerType, rows: int, arrays: Any) -> NDArray[np.int64]:

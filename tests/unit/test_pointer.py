@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from escala.compile import lean
-from escala.kernel.pointer import PointerType, kind_of, row_of, table_of
-from escala.kernel.pointer_code import Pointer
+from escala.compile.pointer import PointerType, kind_of, row_of, table_of
+from escala.compile.pointer_code import Pointer
 
 MEMORY = np.dtype([("row", "i8"), ("total", "f8")])
 FIELDS: dict[str, tuple[Any, int]] = {
