@@ -20,7 +20,7 @@ from escala.streaming import stream
 from escala.workload import CleaningRules, Workload, read_workload, write_parquet
 from escala.workload.to_parquet import convert
 from tests.cli.test_parts_of_logs import LOOKED
-from tests.unit.streaming.test_formats import BEGIN, FORMS, LOGS, TRACES, _jobs, small_chunks
+from tests.unit.streaming.forms import BEGIN, FORMS, LOGS, TRACES, jobs_of, small_chunks
 from tests.unit.workload.test_filters import SACCT
 
 
@@ -51,7 +51,7 @@ def _same(path: Path, jobs: int = 40, first: int | None = None, **reading: Any) 
 @pytest.mark.parametrize("order", ["as logged", "any", "packed"])
 @pytest.mark.parametrize("name", FORMS)
 def test_the_table_is_that_of_the_log_read_whole(name: str, order: str, tmp_path: Path) -> None:
-    jobs = _jobs()
+    jobs = jobs_of()
     if order == "any":
         random.Random(3).shuffle(jobs)
     text = FORMS[name](jobs).encode()
@@ -73,7 +73,7 @@ def test_the_table_is_that_of_the_log_read_whole(name: str, order: str, tmp_path
 )
 @pytest.mark.parametrize("name", FORMS)
 def test_parts_of_a_log_and_rules(name: str, reading: dict[str, Any], tmp_path: Path) -> None:
-    (tmp_path / name).write_text(FORMS[name](_jobs(4)))
+    (tmp_path / name).write_text(FORMS[name](jobs_of(4)))
     for option, letter in (("partition", "p"), ("user", "u")):
         if option in reading and name != "log.swf":
             reading = {**reading, option: [letter + one for one in reading[option]]}
@@ -166,7 +166,7 @@ def test_real_logs(name: str, reading: dict[str, Any], tmp_path: Path, monkeypat
 def test_errors_are_those_of_the_log_read_whole(
     name: str, options: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    (tmp_path / name).write_text(FORMS[name](_jobs(5)))
+    (tmp_path / name).write_text(FORMS[name](jobs_of(5)))
     for read in (read_workload, lambda path, **how: convert(path, tmp_path / "out.parquet", jobs=30, **how)):
         with pytest.raises(EscalaError, match=message) as told:
             read(tmp_path / name, **options)
@@ -177,7 +177,7 @@ def test_errors_are_those_of_the_log_read_whole(
 def test_the_beginning_of_the_log_travels_with_the_table(tmp_path: Path) -> None:
     path, out = tmp_path / "log.swf", tmp_path / "log.parquet"
     text = FORMS["log.swf"](
-        [job._replace(submit=job.submit - BEGIN, start=job.start - BEGIN, end=job.end - BEGIN) for job in _jobs()]
+        [job._replace(submit=job.submit - BEGIN, start=job.start - BEGIN, end=job.end - BEGIN) for job in jobs_of()]
     )
     path.write_text(f"; UnixStartTime: {BEGIN}\n{text}")
     assert run(["workload", "convert", str(path), "--out", str(out)]) == 0
@@ -256,7 +256,7 @@ def test_metadata_that_cannot_be_is_one_line(kept: str, message: str, tmp_path: 
 
 
 def test_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "log.csv").write_text(FORMS["log.csv"](_jobs()))
+    (tmp_path / "log.csv").write_text(FORMS["log.csv"](jobs_of()))
     asked = ["workload", "convert", str(tmp_path / "log.csv"), "--json", "--hash-names", "--out"]
     assert run([*asked, str(tmp_path / "a.swf")]) == run([*asked, str(tmp_path / "a.parquet")]) == 0
     out, err = capsys.readouterr()

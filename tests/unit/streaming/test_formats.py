@@ -8,10 +8,8 @@ import itertools
 import json
 import random
 import weakref
-from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,180 +24,7 @@ from escala.workload.lines import _last_end, line_chunks
 from escala.workload.ordering import AT, OutOfOrder
 from escala.workload.pieces import Pieces
 from tests.unit.streaming.alike import same
-
-TRACES = Path(__file__).resolve().parents[4] / "shared" / "traces"
-BEGIN = 1_600_000_000
-JOBS = 200
-
-
-class Job(NamedTuple):
-    name: str
-    submit: int
-    start: int
-    end: int
-    cores: int
-    limit: int
-    user: str
-    partition: str
-
-
-def _jobs(seed: int = 1) -> list[Job]:
-    """Jobs with equal submissions, ids that come again, unknown limits and runs of no time."""
-    draw, at, jobs = random.Random(seed), BEGIN, []
-    for k in range(JOBS):
-        at += draw.choice((0, 0, 5, 40, 300))
-        start = at + draw.randrange(500)
-        ran = draw.choice((0, 7, 60, 500, 900))
-        job = f"{1000 + k if draw.random() < 0.9 else 1000 + k // 2}"
-        jobs.append(
-            Job(
-                job, at, start, start + ran, draw.randrange(1, 9), draw.choice((0, 600, 1200)), f"u{k % 7}", f"p{k % 3}"
-            )
-        )
-    return jobs
-
-
-def _date(at: int, form: str = "%Y-%m-%dT%H:%M:%S") -> str:
-    return datetime.fromtimestamp(at, UTC).strftime(form)
-
-
-def _swf(jobs: list[Job]) -> str:
-    lines = [
-        f"{j.name} {j.submit} {j.start - j.submit} {j.end - j.start} {j.cores} -1 -1 {j.cores} {j.limit or -1} -1 1 "
-        f"{j.user[1:]} 1 -1 {j.partition[1:]} -1 -1 -1"
-        for j in jobs
-    ]
-    return "; Version: 2.2\n; MaxProcs: 32\n" + "\n".join(lines) + "\n"
-
-
-def _csv(jobs: list[Job]) -> str:
-    lines = [
-        f"{j.name},{_date(j.submit).replace('T', ' ')},{j.end - j.start},{j.limit or ''},{j.cores},"
-        f'"{j.user}",{j.partition},"a, ""b""\nc"'
-        for j in jobs
-    ]
-    return "job_id,submit_s,runtime_s,walltime_s,cores,user,queue,note\n" + "\n".join(lines) + "\n"
-
-
-def _sacct(jobs: list[Job]) -> str:
-    lines = []
-    for j in jobs:
-        limit = f"{j.limit // 60}:00" if j.limit else "UNLIMITED"
-        ran, state = j.end - j.start, "PENDING" if j.cores == 8 else "COMPLETED"
-        fields = [
-            j.name,
-            _date(j.submit),
-            _date(j.start),
-            _date(j.end),
-            str(ran),
-            limit,
-            str(j.cores),
-            state,
-            j.user,
-            j.partition,
-            "a",
-            "x|y",
-        ]
-        lines += ["|".join(fields), "|".join([f"{j.name}.batch", *fields[1:]])]
-        lines += ["|".join(fields)] if int(j.name) % 11 == 0 else []  # the same again
-        lines += ["nothing"] if int(j.name) % 50 == 0 else []
-        if int(j.name) % 13 == 0:
-            lines += ["|".join([f"{j.name}+{k}", *fields[1:]]) for k in (0, 1)]  # a heterogeneous job
-    header = "JobID|Submit|Start|End|ElapsedRaw|Timelimit|AllocCPUS|State|User|Partition|Account|JobName"
-    return header + "\n" + "\n".join(lines) + "\n"
-
-
-def _pbs(jobs: list[Job]) -> str:
-    lines = []
-    for j in sorted(jobs, key=lambda job: job.end):
-        limit = f" Resource_List.walltime=00:{j.limit // 60}:00" if j.limit else ""
-        stamp = _date(j.end, "%m/%d/%Y %H:%M:%S")
-        lines += [f"{stamp};S;{j.name}.head;user={j.user}"]
-        lines += [
-            f"{stamp};E;{j.name}.head;user={j.user} queue={j.partition} ctime={j.submit} qtime={j.submit} "
-            f"etime={j.submit} start={j.start} Resource_List.nodes=1:ppn={j.cores}{limit} account=a{j.user} "
-            f"end={j.end} Exit_status=0"
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def _oar(jobs: list[Job]) -> str:
-    """A list, all in one line: ids come again."""
-    records = [
-        {
-            "Job_Id": j.name,
-            "owner": j.user,
-            "queue": j.partition,
-            "project": f"a{j.user}",
-            "state": "Running" if j.cores == 8 else "Terminated",
-            "submissionTime": j.submit,
-            "startTime": j.start,
-            "stopTime": j.end,
-            "walltime": j.limit or None,
-            "assigned_resources": list(range(j.cores)),
-        }
-        for j in jobs
-    ]
-    return json.dumps(records)
-
-
-def _sacct_json(jobs: list[Job]) -> str:
-    """All in one line, as Slurm writes it where it is to be compact."""
-    records = []
-    for j in jobs:
-        ended = {
-            "elapsed": j.end - j.start,
-            "submission": j.submit,
-            "eligible": j.submit,
-            "start": j.start,
-            "end": j.end,
-        }
-        limit = {"set": j.limit > 0, "infinite": j.limit == 0, "number": j.limit // 60}
-        about: dict[str, Any] = {
-            "job_id": int(j.name), "name": 'x|y "[{\u00e4',
-            "user": j.user, "partition": j.partition, "account": "a", "qos": f"q{j.cores % 2}",
-            "time": {**ended, "limit": limit}, "state": {"current": ["PENDING" if j.cores == 8 else "COMPLETED"]},
-            "tres": {"allocated": [{"type": "cpu", "name": "", "count": j.cores},
-                                   {"type": "gres", "name": "gpu", "count": j.cores % 3}]},
-            "steps": [{"step": {"id": f"{j.name}.batch"}, "jobs": [1]}],
-        }  # fmt: skip
-        records += [about] * (2 if int(j.name) % 11 == 0 else 1)
-        if int(j.name) % 13 == 0:
-            records += [{**about, "het": {"job_id": int(j.name), "job_offset": k}} for k in (0, 1)]
-    return json.dumps({"meta": {"plugin": {"type": "data_parser/v0.0.40"}, "jobs": []}, "jobs": records, "errors": []})
-
-
-def _batsim(jobs: list[Job], work: bool = False) -> str:
-    """Profiles behind all jobs; an account that late jobs alone name. work: some give work, and not time."""
-    listed, profiles = list[dict[str, Any]](), dict[str, Any]()
-    profiles["both"] = {"type": "composed", "seq": ["d7", "d60"], "repeat": 2}
-    for k, j in enumerate(jobs):
-        ran = j.end - j.start
-        profiles[f"d{ran}"] = {"type": "delay", "delay": ran}
-        profiles[f"c{ran}"] = {"type": "parallel_homogeneous", "cpu": (ran + 1) * 1e9, "com": ran % 2}
-        name = "both" if k % 9 == 3 else f"c{ran}" if work and k % 4 == 1 else f"d{ran}"
-        listed.append({"id": int(j.name), "subtime": j.submit - BEGIN, "res": j.cores, "profile": name, "user": j.user})
-        listed[-1] |= {"walltime": j.limit or -1, "queue": j.partition, **({"account": "a"} if k > 150 else {})}
-    return json.dumps({"nb_res": 32, "jobs": listed, "profiles": profiles, "origin_s": BEGIN})
-
-
-FORMS: dict[str, Callable[[list[Job]], str]] = {
-    "log.swf": _swf,
-    "log.csv": _csv,
-    "sacct.txt": _sacct,
-    "sacct.json": _sacct_json,
-    "oar.json": _oar,
-    "log.json": _batsim,
-    "accounting": _pbs,
-}
-
-
-def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts come some kilobytes at a time."""
-    monkeypatch.setattr("escala.workload.lines.CHUNK_BYTES", 3000)
-    monkeypatch.setattr("escala.workload.json_list.CHUNK_BYTES", 3000)
-    monkeypatch.setattr("escala.workload.slurm_json.ROWS", 30)
-    monkeypatch.setattr("escala.workload.oar.ROWS", 30)
+from tests.unit.streaming.forms import BEGIN, FORMS, JOBS, LOGS, TRACES, batsim_of, date_of, jobs_of, small_chunks
 
 
 @pytest.fixture(autouse=True)
@@ -210,7 +35,7 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("name", FORMS)
 def test_a_log_in_the_order_of_submission(name: str, packed: bool, tmp_path: Path) -> None:
-    path, text = tmp_path / name, FORMS[name](_jobs()).encode()
+    path, text = tmp_path / name, FORMS[name](jobs_of()).encode()
     path.write_bytes(gzip.compress(text) if packed else text)
     rows = same(path, jobs=40, moved=name == "accounting")
     assert rows.height > JOBS / 2
@@ -219,7 +44,7 @@ def test_a_log_in_the_order_of_submission(name: str, packed: bool, tmp_path: Pat
 
 @pytest.mark.parametrize("name", FORMS)
 def test_a_log_in_any_order_is_sorted(name: str, tmp_path: Path) -> None:
-    jobs = [job._replace(name=str(k)) for k, job in enumerate(_jobs(2), 1000)]
+    jobs = [job._replace(name=str(k)) for k, job in enumerate(jobs_of(2), 1000)]
     random.Random(3).shuffle(jobs)
     (tmp_path / name).write_text(FORMS[name](jobs))
     same(tmp_path / name, jobs=25, moved=True)
@@ -234,8 +59,8 @@ def test_a_log_in_any_order_is_sorted(name: str, tmp_path: Path) -> None:
         {"partition": "1"},
         {"user": ["2", "3"]},
         {"since": BEGIN + 2500.0},
-        {"until": _date(BEGIN + 7500)},
-        {"partition": "0,2", "since": _date(BEGIN + 1500), "until": BEGIN + 7500.0},
+        {"until": date_of(BEGIN + 7500)},
+        {"partition": "0,2", "since": date_of(BEGIN + 1500), "until": BEGIN + 7500.0},
     ],
 )
 @pytest.mark.parametrize(
@@ -247,7 +72,7 @@ def test_a_log_in_any_order_is_sorted(name: str, tmp_path: Path) -> None:
     ],
 )
 def test_parts_of_a_log(name: str, part: dict[str, Any], tmp_path: Path) -> None:
-    (tmp_path / name).write_text(FORMS[name](_jobs(4)))
+    (tmp_path / name).write_text(FORMS[name](jobs_of(4)))
     if name != "log.swf":
         named = {"partition": "p", "user": "u"}
         part = {
@@ -267,7 +92,7 @@ def test_parts_of_a_log(name: str, part: dict[str, Any], tmp_path: Path) -> None
 )
 @pytest.mark.parametrize("name", FORMS)
 def test_parts_that_are_not_there(name: str, part: dict[str, Any], message: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_text(FORMS[name](_jobs(5)))
+    (tmp_path / name).write_text(FORMS[name](jobs_of(5)))
     with pytest.raises(EscalaError, match=message) as whole:
         escala.read_workload(tmp_path / name, **part)
     with pytest.raises(EscalaError) as pieces:
@@ -278,7 +103,7 @@ def test_parts_that_are_not_there(name: str, part: dict[str, Any], message: str,
 
 @pytest.mark.parametrize("name", FORMS)
 def test_a_log_without_jobs_says_what_it_says_in_memory(name: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_text(FORMS[name]([_jobs()[0]._replace(cores=0)] * 3))
+    (tmp_path / name).write_text(FORMS[name]([jobs_of()[0]._replace(cores=0)] * 3))
     with pytest.raises(EscalaError) as whole:
         escala.read_workload(tmp_path / name)
     with pytest.raises(EscalaError) as pieces:
@@ -304,7 +129,7 @@ def test_columns_of_ones_own_and_errors_with_their_lines(tmp_path: Path) -> None
 def test_work_of_batsim_becomes_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """By --speed, or by the platform's."""
     path, log = tmp_path / "log.json", str(tmp_path / "log.json")
-    path.write_text(_batsim(_jobs(), work=True))
+    path.write_text(batsim_of(jobs_of(), work=True))
     assert same(path, jobs=40, reading={"speed": 2e9}).height == JOBS
     machine = "{name: m, speed_flop_per_s: 1e9, nodes: [{count: 32, cores: 1}]}"
     (tmp_path / "machine.yaml").write_text(machine)
@@ -343,7 +168,7 @@ def test_a_batsim_file_that_cannot_be_is_told_as_if_read_whole(text: str, tmp_pa
 
 
 def test_a_job_of_batsim_that_cannot_be_is_counted_from_the_first_of_the_file(tmp_path: Path) -> None:
-    told = json.loads(_batsim(_jobs()))
+    told = json.loads(batsim_of(jobs_of()))
     del told["jobs"][173]["id"]
     (tmp_path / "log.json").write_text(json.dumps(told))
     with pytest.raises(EscalaError, match="job 174 has no") as whole:
@@ -354,7 +179,7 @@ def test_a_job_of_batsim_that_cannot_be_is_counted_from_the_first_of_the_file(tm
 
 
 def test_strict_refuses_what_would_be_left_out(tmp_path: Path) -> None:
-    (tmp_path / "log.swf").write_text(_swf(_jobs()))
+    (tmp_path / "log.swf").write_text(FORMS["log.swf"](jobs_of()))
     with pytest.raises(EscalaError, match=r"zero runtime: .* without strict=True"):
         stream(tmp_path / "log.swf", "32x1", strict=True)
 
@@ -413,7 +238,7 @@ def test_ids_are_let_go_before_what_comes_after_the_last_piece(tmp_path: Path, m
             made.append(weakref.ref(self))
 
     monkeypatch.setattr("escala.workload.pieces.KnownIds", Watched)
-    (tmp_path / "log.csv").write_text(_csv(_jobs()))
+    (tmp_path / "log.csv").write_text(FORMS["log.csv"](jobs_of()))
     pieces = Pieces(tmp_path / "log.csv", 40)
     assert not any(made[0]() is None for _ in pieces)
     assert len(made) == 1 and made[0]() is None and pieces.cleaning
@@ -429,17 +254,6 @@ def test_whole_lines_end_outside_of_quotes() -> None:
     assert b"".join(text for text, _ in unended) == b'a,b\n1,"2\n'
     stray = b'a,b\n"' + b"1,2\n" * 2_000_000  # each line's quotes are counted once, else this takes an hour
     assert _last_end(stray, b'"') == 4
-
-
-LOGS = (
-    ("pbs/IU-Mason-torque-accounting-201710.log.gz", "16x32", {}),
-    ("slurm/xdmod-phillips.sacct.log.gz", "200x16", {}),
-    ("slurm/NREL-Eagle-sample-1000.csv.gz", "2000x36", {}),
-    ("slurm/SURF-Lisa-week-2022-10.csv.gz", "400x24", {}),
-    ("gpu/alibaba-gpu-v2023-openb_pod_list_default.csv.gz", None, {}),
-    ("swf/KTH-SP2-1996-2.swf.gz", "100x1", {"until": "1997-01-01"}),
-    ("swf/CERIT-wagap-2013.swf.gz", "2176x1", {}),
-)
 
 
 @pytest.mark.parametrize(("name", "platform", "reading"), LOGS)
@@ -466,8 +280,10 @@ def test_real_logs(
 
 
 def test_at_is_sorted_and_pieces_are_whole_instants(tmp_path: Path) -> None:
-    jobs = [job._replace(submit=BEGIN + int(np.random.default_rng(k).integers(0, 90))) for k, job in enumerate(_jobs())]
-    (tmp_path / "log.csv").write_text(_csv(jobs))
+    jobs = [
+        job._replace(submit=BEGIN + int(np.random.default_rng(k).integers(0, 90))) for k, job in enumerate(jobs_of())
+    ]
+    (tmp_path / "log.csv").write_text(FORMS["log.csv"](jobs))
     pieces = list(Pieces(tmp_path / "log.csv", 20, on_disk=True, scratch=tmp_path))
     spans = [(piece.jobs["submit_s"][0], piece.jobs["submit_s"][-1]) for piece in pieces]
     assert len(spans) > 5 and all(end < start for (_, end), (start, _) in itertools.pairwise(spans))

@@ -15,8 +15,8 @@ from escala.errors import EscalaError
 from escala.streaming import stream
 from escala.workload import read_workload
 from tests.unit.streaming.alike import same
+from tests.unit.streaming.forms import small_chunks
 from tests.unit.streaming.test_convert import _same
-from tests.unit.streaming.test_formats import small_chunks
 from tests.unit.workload.google_events import HEADER, LATER_CODES, US, WRONG, Event, of_2011
 
 FORMS = ("2011.csv", "2019.csv", "2019.json")
