@@ -30,15 +30,19 @@ def limit(scheduler: str, shutdown: str, axis: str) -> float:
     """The largest exponent of the steps a job that this pair may have on this axis."""
     # planned ends move, so all is planned anew; an aim that is not reached
     if scheduler == "conservative:estimate=last2":
-        return {"jobs": 0.57, "overload": 0.85, "waiting": 2.25, "nodes": 0.97}[axis]
+        return {"jobs": 0.57, "more jobs": 1.1, "overload": 0.85, "waiting": 2.25, "nodes": 0.97}[axis]
     # each plan is looked at after each early end, node by node
     if scheduler.startswith("conservative") and shutdown == "never":
-        return {"jobs": LIMIT, "overload": 0.55, "waiting": 1.8, "nodes": 0.9}[axis]
+        return {"jobs": LIMIT, "more jobs": 0.45, "overload": 0.55, "waiting": 1.8, "nodes": 0.9}[axis]
     if scheduler.startswith("conservative"):
         return _conservative(shutdown, axis)
     # after each start it looks at all jobs that it may hold, and for each new job at all that run
     if shutdown == "oracle":
-        return {"jobs": LIMIT, "overload": LIMIT, "waiting": 0.5, "nodes": 0.65}[axis]
+        return {"waiting": 0.5, "nodes": 0.65}.get(axis, LIMIT)
+    if axis == "more jobs" and (scheduler, shutdown) == ("easy", "off-reservation:4"):
+        return 0.65  # a quarter of the nodes is kept off, so the queue grows to the end
+    if axis == "more jobs" and "multifactor" in scheduler:
+        return 0.45  # users' shares, in a queue that grows longer too
     if axis in ("waiting", "overload") and scheduler == "easy-fast":
         return 0.5
     if axis in ("waiting", "overload") and (":backfill=" in scheduler or "multifactor" in scheduler):
@@ -56,6 +60,8 @@ def _conservative(shutdown: str, axis: str) -> float:
     and oracle."""
     if axis == "jobs":
         return 0.65 if shutdown.startswith(("off-reservation", "inertial")) else 0.32
+    if axis == "more jobs":
+        return 1.5 if shutdown.startswith("off-reservation") else 0.55  # kept off: the queue grows to the end
     if axis == "overload":
         return 0.65
     if axis == "waiting":

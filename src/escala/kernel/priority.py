@@ -12,7 +12,7 @@ from escala.compile import lean
 from escala.kernel import codes
 from escala.kernel.easy import backfill_urgent, pass_head, window_of
 from escala.kernel.fit import start_if_fits
-from escala.kernel.queue import NO_LIMIT, SHORT_QUEUE, index_new, least_rank, next_fit, rank_of, row_at
+from escala.kernel.queue import NO_LIMIT, SHORT_QUEUE, index_new, least_of_all, least_rank, next_fit, rank_of, row_at
 from escala.kernel.reservation import reserve_head
 from escala.kernel.state import World
 from escala.kernel.urgency import beyond_first, front_of
@@ -67,7 +67,7 @@ def _first_by_rank(w: World) -> int:
     s = w.s[0]
     first = s.head
     if first == codes.NONE:
-        return _behind(w, codes.NONE, NO_LIMIT, NO_LIMIT, NO_LIMIT)
+        return least_of_all(w)
     for j in range(s.new_from, s.next_job):
         if rank_of(w, j) < rank_of(w, first):
             first = j

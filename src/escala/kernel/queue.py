@@ -48,7 +48,7 @@ def _least_of_jobs(w: World, cell: int) -> tuple[int, int]:
     walltime = EMPTY
     for rank in range(cell * FAN, min((cell + 1) * FAN, w.o[0].n_ranks)):
         j = row_at(w, rank)
-        if w.run[j].state == codes.QUEUED and rank_of(w, j) == rank:
+        if j < w.s[0].indexed and w.run[j].state == codes.QUEUED and rank_of(w, j) == rank:
             cores = min(cores, w.job[j].cores)
             walltime = min(walltime, w.job[j].walltime)
     return cores, walltime
@@ -123,12 +123,14 @@ def enqueue(w: World, j: int) -> None:
 
 @lean
 def index_new(w: World) -> None:
-    """Jobs that are queued but not yet in the search tree enter it: called only before a search."""
+    """Jobs that are queued but not yet in the search tree enter it: called only before a search. A job counts in its
+    cell from then on: one that starts before leaves nothing behind."""
     s = w.s[0]
-    for j in range(s.indexed, s.next_job):
+    while s.indexed < s.next_job:
+        j = s.indexed
+        s.indexed += 1
         if w.run[j].state == codes.QUEUED:
             _refresh(w, rank_of(w, j))
-    s.indexed = s.next_job
 
 
 @lean
@@ -209,6 +211,19 @@ def least_rank(w: World, first: int, beyond: int, free: int, window: int, extra:
             least = rank
         j = np.int64(w.run[j].next)
     return best
+
+
+@lean
+def least_of_all(w: World) -> int:
+    """The queued job of the least rank: the oldest where it has waited the guard, else one behind the ranks of such
+    jobs. The queue is not empty."""
+    s = w.s[0]
+    if s.first < s.aged:
+        return s.first
+    if s.n_queued <= SHORT_QUEUE:
+        return least_rank(w, s.first, codes.NONE, NO_LIMIT, NO_LIMIT, NO_LIMIT)
+    index_new(w)
+    return row_at(w, next_fit(w, w.o[0].n_ranks - w.o[0].n_jobs, NO_LIMIT, NO_LIMIT, NO_LIMIT))
 
 
 @lean

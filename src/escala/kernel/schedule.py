@@ -12,7 +12,7 @@ from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.fit import can_hold, start_if_fits
 from escala.kernel.nodes import switch_on
-from escala.kernel.queue import NO_LIMIT, SHORT_QUEUE, index_new, least_rank, next_fit, rank_of, row_at
+from escala.kernel.queue import NO_LIMIT, SHORT_QUEUE, index_new, least_of_all, least_rank, next_fit, rank_of, row_at
 from escala.kernel.reservation import permission
 from escala.kernel.scores import best_packing, by_rank
 from escala.kernel.state import World
@@ -29,10 +29,7 @@ def first_in_order(w: World) -> int:
     if ordering == codes.BY_QUEUE:
         return s.first
     if ordering == codes.BY_RANK:
-        if s.n_queued <= SHORT_QUEUE:
-            return least_rank(w, s.first, codes.NONE, NO_LIMIT, NO_LIMIT, NO_LIMIT)
-        index_new(w)
-        return row_at(w, next_fit(w, 0, NO_LIMIT, NO_LIMIT, NO_LIMIT))
+        return least_of_all(w)
     return most_urgent(w)
 
 

@@ -219,14 +219,9 @@ def _pop(w: World, n: int) -> int:
 
 @lean
 def _push_cell(w: World, k: int, n: int, level: int, cell: int, free: int, window: int, extra: int) -> int:
-    """Add a cell that is up to date, if one of its jobs may pass. (The least cores may be those of a job that started
-    before it was due in the tree; then nobody is first.)"""
+    """Add a cell that is up to date, if one of its jobs may pass."""
     at = _base(w, level) + cell
-    if (
-        w.tree[CORES, at] == EMPTY
-        or w.tree[FIRST + 2 * k, at] == codes.NONE
-        or not may_pass(w.tree[CORES, at], w.tree[WALLTIME, at], free, window, extra)
-    ):
+    if not may_pass(w.tree[CORES, at], w.tree[WALLTIME, at], free, window, extra):
         return n
     return _push(w, k, n, w.tree[FIRST + 2 * k, at], level * LEVEL + cell)
 

@@ -10,7 +10,7 @@ import pytest
 import escala
 from escala.compile import compiled
 from escala.kernel import codes
-from escala.kernel.queue import NO_LIMIT, next_fit
+from escala.kernel.queue import CORES, EMPTY, NO_LIMIT, next_fit
 from escala.kernel.state import FAN
 from escala.kernel.world import one
 from escala.options import Options
@@ -34,3 +34,17 @@ def test_no_search_enters_an_empty_cell(limit: int) -> None:
     simulation = Simulation(workload, escala.read_platform("1x4:none"), chosen.plan, Options())
     simulation.world.run[0]["state"][FAN:] = codes.QUEUED
     assert search(simulation.table, 0, limit) == JOBS
+
+
+@pytest.mark.parametrize("scheduler", ["packer", "sjf-fit:guard=600", "easy:queue=saf:guard=600", "xfactor-fit"])
+def test_the_tree_is_empty_once_all_have_started(scheduler: str) -> None:
+    """A job that starts before it is due in the tree leaves nothing behind, though another of its cell is looked at."""
+    random = np.random.default_rng(1)
+    submit, runtime = np.cumsum(random.exponential(50, 4 * JOBS)).round(), random.integers(10, 200, 4 * JOBS)
+    jobs = {"submit_s": submit, "runtime_s": runtime, "cores": random.integers(1, 5, 4 * JOBS)}
+    workload = escala.Workload.from_jobs(jobs)
+    chosen = policies.pair(workload, scheduler, "never", Options())
+    simulation = Simulation(workload, escala.read_platform("1x6:none"), chosen.plan, Options())
+    policies.run(simulation, 0, chosen)
+    assert simulation.world.s[0]["indexed"][0] > FAN
+    assert (simulation.world.tree[0][CORES] == EMPTY).all()
