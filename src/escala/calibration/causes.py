@@ -11,10 +11,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from escala.calibration.curves import levels
+from escala.calibration.infer import MOST_PLACED
 from escala.calibration.order import lag, order
 from escala.errors import EscalaError
 from escala.platform import Platform
-from escala.platform.hostlist import folded, hosts_of, in_order
+from escala.platform.hostlist import count_of, folded, hosts_of, in_order
 from escala.workload import Workload
 from escala.workload.filters import ABSOLUTE_FROM_S
 from escala.workload.ignored import jobs_told
@@ -187,7 +188,10 @@ def _nodes(log: Workload, machine: Platform) -> list[str]:
     if "hosts" not in log.jobs.columns:
         return []
     try:
-        ran = {host for text in log.jobs["hosts"].drop_nulls().unique() for host in hosts_of(text, log.name)}
+        texts = log.jobs["hosts"].drop_nulls().unique()
+        if sum(count_of(text, log.name) for text in texts) > MOST_PLACED:
+            return []
+        ran = {host for text in texts for host in hosts_of(text, log.name)}
     except EscalaError:
         return []
     idle = [name for name in machine.names if name not in ran]

@@ -9,7 +9,7 @@ import typer
 
 from escala.cli import options as opt
 from escala.cli.tables import rows_table
-from escala.cli.terminal import emit
+from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
 
 if TYPE_CHECKING:
@@ -84,7 +84,9 @@ def _read(sources: list[Path]) -> tuple[Site, list[str]]:
     import escala
     from escala.calibration import inferred
 
-    found = inferred(escala.read_workload(sources[0], shapes=True))
+    with progress() as begin:
+        begin(f"reading {sources[0].name}")
+        found = inferred(escala.read_workload(sources[0], shapes=True), begin)
     return found.site, found.notes
 
 

@@ -28,6 +28,16 @@ def split_hosts(text: str) -> list[str]:
 def hosts_of(text: str, where: str) -> list[str]:
     """The names that a host list stands for, in its order. EscalaError, beginning with `where`, for one that is broken
     or far too long."""
+    return [name for part in _parts_of(text, where)[0] for name in _names(part)]
+
+
+def count_of(text: str, where: str) -> int:
+    """How many names a host list stands for, without making them. EscalaError as of `hosts_of`."""
+    return _parts_of(text, where)[1]
+
+
+def _parts_of(text: str, where: str) -> tuple[list[_Part], int]:
+    """The parts, and how many names they stand for."""
     told = f"{where}: host list {quoted(text)}"
     parts, count = list[_Part](), 0
     for part in split_hosts(text):
@@ -35,7 +45,7 @@ def hosts_of(text: str, where: str) -> list[str]:
         count += math.prod(sum(last - first + 1 for first, last, _ in some) for some in parts[-1].ranges)
         if count > MOST_HOSTS:  # before any is made
             raise EscalaError(f"{told} stands for more than {MOST_HOSTS} hosts")
-    return [name for part in parts for name in _names(part)]
+    return parts, count
 
 
 class _Part(NamedTuple):

@@ -10,7 +10,7 @@ import pytest
 
 import escala
 from escala import EscalaError
-from escala.platform.hostlist import hosts_of
+from escala.platform.hostlist import count_of, hosts_of
 from escala.platform.site_entries import gpus_of, seconds_of
 from escala.slurm import settings_of
 
@@ -164,6 +164,7 @@ def test_bad_site_toml_is_one_line(tmp_path: Path, text: str, says: str) -> None
 
 def test_host_lists_spans_and_gpus() -> None:
     assert hosts_of("a[1-2,05],b,c[1-2]d[8-9]", "here") == ["a1", "a2", "a05", "b", "c1d8", "c1d9", "c2d8", "c2d9"]
+    assert count_of("a[1-2,05],b,c[1-2]d[8-9]", "here") == 8 and count_of("n[1-1000000]", "here") == 1_000_000
     spans = {"90": 5400.0, "1:30": 90.0, "1:00:01": 3601.0, "2-12": 216000.0, "1-0:30": 88200.0, "INFINITE": None}
     assert {text: seconds_of(text, "here") for text in spans} == spans
     assert gpus_of("gpu:a100:4(S:0-1),gpu:2,craynetwork:1,gpu:t4", "here") == {"a100": 4, "": 2, "t4": 1}
@@ -182,6 +183,8 @@ def test_a_host_list_that_is_too_long_is_refused_before_it_is_made(text: str) ->
     tracemalloc.start()
     with pytest.raises(EscalaError, match="stands for more than 1000000 hosts"):
         hosts_of(text, "here")
+    with pytest.raises(EscalaError, match="stands for more than 1000000 hosts"):
+        count_of(text, "here")
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 1e6

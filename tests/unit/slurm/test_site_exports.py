@@ -4,6 +4,9 @@ log."""
 from __future__ import annotations
 
 import re
+import time
+import tracemalloc
+from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -256,6 +259,38 @@ def test_a_site_from_where_jobs_ran(tmp_path: Path) -> None:
     assert result.jobs["state"].unique().to_list() == ["COMPLETED"], "the log can run on what was inferred from it"
     with pytest.raises(EscalaError, match="names no nodes on which jobs ran"):
         inferred(log.with_jobs(log.jobs.drop("hosts")))
+
+
+def _placed(tmp_path: Path, lists: list[str]) -> escala.Workload:
+    """A log whose jobs, one after the other, ran on these lists of hosts."""
+    head, first, *_ = SACCT.splitlines()
+    rows = [first.replace("|n1|", f"|{text}|").replace("1|", f"{k}|", 1) for k, text in enumerate(lists, 1)]
+    (tmp_path / "placed.txt").write_text("\n".join([head, *rows]) + "\n")
+    return escala.read_workload(tmp_path / "placed.txt", shapes=True)
+
+
+def test_a_log_that_names_too_many_hosts_in_all_is_refused_before_any_is_made(tmp_path: Path) -> None:
+    log = _placed(tmp_path, ["n0[0-999999]"] * 20 + [f"n[{k}-{k + 499999}]" for k in range(21)])
+    tracemalloc.start()
+    with pytest.raises(EscalaError, match=r"placed: hosts: the lists .*more than 30,000,000 hosts: export fewer days"):
+        inferred(log)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 5e6
+
+
+def test_a_job_on_very_many_hosts_is_read_in_a_time_that_grows_as_they_do(tmp_path: Path) -> None:
+    log, pieces, shares = _placed(tmp_path, ["n[1-200000]", "n7"]), list[str](), list[float]()
+
+    def begin(what: str) -> Callable[[float], None]:
+        pieces.append(what)
+        return shares.append
+
+    began = time.process_time()
+    site = inferred(log, begin).site
+    assert time.process_time() - began < 60, "minutes where the hosts are counted anew for each of them"
+    assert site.n_nodes == 200_000 and site.cores[site.names.index("n7")] == 5 and site.total_cores == 200_004
+    assert pieces == ["reading where jobs ran", "inferring the site"] and shares == [0.5, 1.0], "and says how far it is"
 
 
 def test_slots_of_torque_are_counted_node_by_node(tmp_path: Path) -> None:
