@@ -19,6 +19,7 @@ from escala.errors import MOST_CHARACTERS, EscalaError, quoted
 from escala.platform import Platform, read_platform
 from escala.reading import Unreadable, guarded, read_json
 from escala.workload import read_pack, read_workload
+from escala.workload.batsim import _Efforts as batsim_profiles
 from escala.workload.swf import read_header
 
 SWF_LINE = "1 0 0 10 4 -1 -1 4 60 -1 1 7 3 -1 2 -1 -1 -1\n"
@@ -173,9 +174,34 @@ def test_a_chain_of_doublings_is_unfolded_once(tmp_path: Path) -> None:
     assert read_workload(tmp_path / "w.json").jobs["runtime_s"].to_list() == [1024.0]
 
 
-def test_profiles_unfold_within_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_profiles_unfold_again_within_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What all cores do together is shared out anew among each number of them."""
     monkeypatch.setattr("escala.workload.batsim.MOST_PARTS", 1000)
-    refused(read_workload, tmp_path / "w.json", batsim({"p0": sequence(*["p1"] * 1001), "p1": DELAY}), "1,000 parts")
+    shared = {"p0": sequence(*["p1"] * 400), "p1": {"type": "parallel_homogeneous_total", "cpu": 1e9, "com": 0}}
+    refused(read_workload, tmp_path / "w.json", many(shared, 4), "1,000 parts", "other numbers of cores")
+    (tmp_path / "w.json").write_text(many(shared, 3))
+    assert read_workload(tmp_path / "w.json", speed=1e9).jobs["runtime_s"].to_list() == pytest.approx(
+        [400, 200, 400 / 3]
+    )
+
+
+def many(profiles: dict[str, Any], jobs: int) -> str:
+    """A Batsim workload of jobs of 1, 2, 3... cores, which share the profile p0."""
+    rows = [{"id": str(k), "subtime": 0, "res": k, "walltime": 1e9, "profile": "p0"} for k in range(1, jobs + 1)]
+    return json.dumps({"nb_res": jobs, "jobs": rows, "profiles": profiles})
+
+
+def test_what_a_core_does_is_unfolded_once_for_all_numbers_of_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unfolded = list[str]()
+    once = batsim_profiles._unfolded
+    monkeypatch.setattr(batsim_profiles, "_unfolded", lambda self, *told: unfolded.append(told[0]) or once(self, *told))
+    core = {"type": "parallel_homogeneous", "cpu": 3e9, "com": 0}
+    shared = {"p0": sequence("p1", "p2", "p3"), "p1": DELAY, "p2": core, "p3": sequence("p1", "p2")}
+    (tmp_path / "w.json").write_text(many(shared, 200))
+    assert read_workload(tmp_path / "w.json", speed=1e9).jobs["runtime_s"].to_list() == [16.0] * 200
+    assert len(unfolded) == 6, "3 000 jobs that shared 3 000 parts took 23 s"
 
 
 def test_half_a_pair_of_surrogates(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ RECORD = {
 }
 COMMUNICATION = "note: communication ignored"
 DEEPEST = 100  # sequences within sequences
-MOST_PARTS = 10_000_000  # of all sequences and lists of amounts
+MOST_PARTS = 2_000_000  # unfolded again, for jobs of another number of cores: some 5 s
 
 
 class Effort(NamedTuple):
@@ -61,6 +61,7 @@ class Effort(NamedTuple):
     flops: float  # of the busiest core
     mean_flops: float  # over the cores
     communicates: bool
+    alike: bool = True  # on any number of cores
 
 
 class BatsimLog(NamedTuple):
@@ -218,22 +219,22 @@ def _runtime(effort: Effort, speed: float | None, where: str) -> tuple[float, fl
 
 
 class _Efforts:
-    """What the profiles of a file take. Each is unfolded once for each number of cores, and all together within
-    `MOST_PARTS`."""
+    """What the profiles of a file take. Each is unfolded once, and again for each further number of cores where it says
+    what all cores do together; that within `MOST_PARTS`."""
 
     def __init__(self, profiles: Mapping[str, Any], path: Path) -> None:
         self._profiles, self._path = profiles, path
-        self._known: dict[tuple[str, float], Effort] = {}
-        self._parts = 0  # unfolded so far
+        self._known: dict[tuple[str, float | None], Effort] = {}
+        self._seen: set[str] = set()  # sequences that have been unfolded
+        self._again = 0  # parts of profiles unfolded once more
 
     def of(self, name: str, cores: float, within: tuple[str, ...] = ()) -> Effort:
         """What profile `name` takes on that many cores. `within`: the sequences being unfolded."""
-        known = self._known.get((name, cores))
+        known = self._known.get((name, None)) or self._known.get((name, cores))
         if known is None:
-            before = self._parts
             known = self._unfolded(name, cores, within)
-            if self._parts > before:  # else it is found again as soon
-                self._known[name, cores] = known
+            if KINDS[str(self._profiles[name]["type"])[:60]] in ("sequence", "parallel"):  # others: found again as soon
+                self._known[name, None if known.alike else cores] = known
         return known
 
     def type_of(self, name: str) -> str:
@@ -249,9 +250,9 @@ class _Efforts:
             return Effort(_amount(profile.get("delay"), where, "delay"), 0.0, 0.0, False)
         if kind in ("homogeneous", "total"):
             flops, com = _amount(profile.get("cpu"), where, "cpu"), _amount(profile.get("com", 0), where, "com")
-            if kind == "total" or profile.get("generation_strategy") == SPREAD:
-                flops /= max(cores, 1.0)
-            return Effort(0.0, flops, flops, com > 0)
+            together = kind == "total" or profile.get("generation_strategy") == SPREAD
+            flops = flops / max(cores, 1.0) if together else flops
+            return Effort(0.0, flops, flops, com > 0, not together)
         if kind == "parallel":
             return self._uneven(profile, cores, where)
         if kind == "sequence":
@@ -270,13 +271,13 @@ class _Efforts:
             raise EscalaError(
                 f"{where} has {len(amounts)} cpu amounts but a job of {cores:g} cores: give one amount a core"
             )
-        self._count(len(amounts) + len(com), where)
         flops = [_amount(value, where, "cpu") for value in amounts]
         return Effort(
             0.0,
             max(flops, default=0.0),
             sum(flops) / max(len(flops), 1),
             any(_amount(value, where, "com") > 0 for value in com),
+            not amounts,
         )
 
     def _sequence(self, profile: Mapping[str, Any], name: str, cores: float, within: tuple[str, ...]) -> Effort:
@@ -289,7 +290,9 @@ class _Efforts:
         parts, repeat = profile.get("seq"), profile.get("repeat", 1)
         if not isinstance(parts, list) or not isinstance(repeat, int) or repeat < 1:
             raise EscalaError(f"{where}: 'seq' must be a list of profile names and 'repeat' a positive whole number")
-        self._count(len(parts), where)
+        if name in self._seen:
+            self._count(len(parts), where)
+        self._seen.add(name)
         times = _amount(repeat, where, "repeat")
         efforts = [self.of(_label(part, where, "a part of 'seq'"), cores, (*within, name)) for part in parts]
         try:
@@ -300,13 +303,15 @@ class _Efforts:
             delay = flops = mean = math.inf
         if not math.isfinite(delay + flops):
             raise EscalaError(f"{where} repeats its parts to more than any number can say: mend its 'repeat'")
-        return Effort(delay, flops, mean, any(effort.communicates for effort in efforts))
+        talks, alike = any(one.communicates for one in efforts), all(one.alike for one in efforts)
+        return Effort(delay, flops, mean, talks, alike)
 
     def _count(self, parts: int, where: str) -> None:
-        self._parts += parts
-        if self._parts > MOST_PARTS:
+        self._again += parts
+        if self._again > MOST_PARTS:
             raise EscalaError(
-                f"{where}: the profiles unfold to more than {MOST_PARTS:,} parts: no log of real jobs needs as many"
+                f"{where}: its sequences say what all cores do together, and unfold to more than {MOST_PARTS:,} parts "
+                "for jobs of other numbers of cores: give each job a profile of its own, or amounts of one core"
             )
 
 
