@@ -91,43 +91,53 @@ def _range(one: str, where: str) -> tuple[int, int, int]:
     return int(first), int(last), len(first)
 
 
-_NUMBERED = re.compile(r"(.*?)(\d{1,12})([^\d]*)")
+_NUMBERS = re.compile(r"([0-9]+)")
+MOST_DIGITS = 12
 
 
 def folded(names: Sequence[str]) -> str:
-    """The host list that stands for these names in their order: n1, n2, n3, m7 -> `n[1-3],m7`."""
-    parts: list[str] = []
-    runs: list[list[str]] = []  # first and last number of each
-    kept: tuple[str, str] | None = None  # what stands before and after the number
-
-    def close() -> None:
-        if kept is not None:
-            shown = ",".join(a if a == b else f"{a}-{b}" for a, b in runs)
-            plain = len(runs) == 1 and runs[0][0] == runs[0][1]
-            parts.append(f"{kept[0]}{shown if plain else f'[{shown}]'}{kept[1]}")
-
+    """The host list that stands for these names in their order: n1, n2, n3, m7 -> `n[1-3],m7`. Where a name has several
+    numbers, as in n1.rack2.org, the one in which neighbours differ is folded."""
+    runs: list[_Run] = []
     for name in names:
-        match = _NUMBERED.fullmatch(name)
-        if match is None or "[" in name or "," in name:
-            close()
-            kept, runs = None, []
-            parts.append(name)
-            continue
-        before, digits, after = match.groups()
-        if (
-            kept is not None
-            and kept == (before, after)
-            and int(digits) == int(runs[-1][1]) + 1
-            and _alike(runs[-1][1], digits)
-        ):
-            runs[-1][1] = digits
-        elif kept is not None and kept == (before, after):
-            runs.append([digits, digits])
+        if not runs or not runs[-1].took(name):
+            runs.append(_Run(name))
+    return ",".join(run.text() for run in runs)
+
+
+class _Run:
+    """Names that differ in one number alone. texts: of the last one, every second a number; place: of the number, None
+    with one name; ranges: first and last number of each."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.texts = _NUMBERS.split(name)
+        self.place: int | None = None
+        self.ranges: list[list[str]] = []
+
+    def took(self, name: str) -> bool:
+        """Is the name the next of this run?"""
+        texts = _NUMBERS.split(name)
+        differ = [k for k, (one, other) in enumerate(zip(self.texts, texts, strict=False)) if one != other]
+        if len(texts) != len(self.texts) or len(differ) != 1 or "[" in name or "," in name:
+            return False
+        place = differ[0]
+        last, next_ = self.texts[place], texts[place]
+        if self.place not in (None, place) or place % 2 == 0 or max(len(last), len(next_)) > MOST_DIGITS:
+            return False
+        self.ranges = self.ranges or [[last, last]]
+        if int(next_) == int(last) + 1 and _alike(last, next_):
+            self.ranges[-1][1] = next_
         else:
-            close()
-            kept, runs = (before, after), [[digits, digits]]
-    close()
-    return ",".join(parts)
+            self.ranges.append([next_, next_])
+        self.place, self.texts = place, texts
+        return True
+
+    def text(self) -> str:
+        if self.place is None:
+            return self.name
+        shown = ",".join(a if a == b else f"{a}-{b}" for a, b in self.ranges)
+        return "".join([*self.texts[: self.place], f"[{shown}]", *self.texts[self.place + 1 :]])
 
 
 def _alike(last: str, next_: str) -> bool:

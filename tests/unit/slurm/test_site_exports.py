@@ -67,7 +67,10 @@ SlurmUser               = root(0)
 """
 
 
-@given(st.lists(st.from_regex(r"[a-c]{1,2}-?[0-9]{0,3}[a-b]?", fullmatch=True), min_size=1, max_size=30, unique=True))
+HOSTS = st.from_regex(r"[a-c]{1,2}-?[0-9]{0,3}[a-b]?(\.[ab][0-9]{0,2}\.org)?", fullmatch=True)
+
+
+@given(st.lists(HOSTS, min_size=1, max_size=30))
 def test_a_folded_list_stands_for_its_names_in_their_order(names: list[str]) -> None:
     assert hosts_of(folded(names), "here") == names
 
@@ -80,6 +83,13 @@ def test_lists_are_short_and_counted_as_people_count() -> None:
         and folded(["n9", "n09"]) == "n[9,09]"
     )
     assert in_order(["n10", "n2", "b-1", "n1"]) == ["b-1", "n1", "n2", "n10"]
+
+
+def test_of_several_numbers_the_one_that_counts_is_folded() -> None:
+    assert folded([f"n{k}.lyon.grid5000.fr" for k in (1, 2, 3, 7)]) == "n[1-3,7].lyon.grid5000.fr"
+    assert folded(["n1.a2.org", "n2.a2.org", "n2.a3.org"]) == "n[1-2].a2.org,n2.a3.org"
+    assert folded(["r1n1", "r1n2", "r2n1", "r2n2"]) == "r1n[1-2],r2n[1-2]"
+    assert folded(["n1-ib0", "n2-ib0", "n2-ib0"]) == "n[1-2]-ib0,n2-ib0"
 
 
 def _site() -> Site:
