@@ -7,7 +7,8 @@
 #
 # Debian 12 and 13, Ubuntu 24.04: apt-get install --no-install-recommends slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins
 # LAB_PORT: first of NODES+1 free ports (36817). LAB_BOOT_S: how long a node boots (2). LAB_RESUME_S: how long Slurm waits for that (20).
-# LAB_EXTRA, LAB_PARTITIONS: more lines for slurm.conf, before its nodes and behind its partition. A file FOLDER/broken: no node boots.
+# LAB_EXTRA, LAB_PARTITIONS: more lines for slurm.conf, before its nodes and behind its partition. LAB_NODES: what each node has, a line a node,
+# in place of CPUS. A file FOLDER/broken: no node boots.
 set -u
 PATH=$PATH:/usr/sbin:/sbin
 die() { echo "lab: $1" >&2; exit 1; }
@@ -71,7 +72,8 @@ ResumeRate=0
 ${LAB_EXTRA:-}
 END
     for k in $(seq "$nodes"); do
-        echo "NodeName=n$k NodeHostname=localhost NodeAddr=127.0.0.1 Port=$((port + k)) CPUs=$cpus RealMemory=4000"
+        has=$(sed -n "${k}p" <<<"${LAB_NODES:-}")
+        echo "NodeName=n$k NodeHostname=localhost NodeAddr=127.0.0.1 Port=$((port + k)) ${has:-CPUs=$cpus RealMemory=4000}"
     done
     echo "PartitionName=batch Nodes=n[1-$nodes] Default=YES MaxTime=1-0 DefaultTime=10 State=UP OverSubscribe=NO"
     echo "${LAB_PARTITIONS:-}"
@@ -131,7 +133,7 @@ up() {
     echo "lab: $nodes nodes are idle; export SLURM_CONF=$lab/slurm.conf"
 }
 
-[ $# -ge 2 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2; }
 lab=$2 nodes=${3:-8} cpus=${4:-4} port=${LAB_PORT:-36817}
 case $1 in
     up) up ;;

@@ -47,7 +47,7 @@ def _slurm(site: Site) -> str:
     counted += ",CR_LLN" if len(site.loaded) == len(site.parts) else ""
     return (
         f'[slurm]\nSelectTypeParameters = "{counted}"\nSchedulerType = "sched/{kind}"\nSchedulerParameters = '
-        f'"{settings}"\n'
+        f'"{settings}"\nMinJobAge = {site.min_age_s}\n'
     )
 
 

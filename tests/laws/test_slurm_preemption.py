@@ -15,8 +15,8 @@ from escala.kernel.slurm.drive import drive
 from escala.slurm import settings_of
 from escala.slurm.arrays import arrays_of
 from escala.slurm.asked import Asking
+from escala.slurm.in_name import changed
 from escala.slurm.run import play
-from escala.slurm.settings import changed
 from tests.oracle import preemption as slow
 
 ORIGIN = 1_800_000_000.0

@@ -13,8 +13,8 @@ import escala
 from escala.kernel.slurm import tables as t
 from escala.slurm import settings_of
 from escala.slurm.asked import Asking
+from escala.slurm.in_name import changed
 from escala.slurm.run import play
-from escala.slurm.settings import changed
 from tests.laws.slurm_text import ORIGIN, columns_of, text_of
 from tests.oracle import backfill as slow
 from tests.oracle.accounts import ROOT, Account, Bounds
@@ -40,8 +40,9 @@ SORTS = (
     "multifactor",
     "flags",
     "yields",
+    "forgets",
 )
-STEPS = [4, 10, 10, 10, 10, 5, 5, 16, 16, 16, 16, 10, 16]
+STEPS = [4, 10, 10, 10, 10, 5, 5, 16, 16, 16, 16, 10, 16, 10]
 QUICK = [(seed, sort) for k, sort in enumerate(SORTS) for seed in range(k, WORLDS, STEPS[k])]
 QUICK += [(764, "gpus"), (1049, "gpus")]  # exclusive jobs that no nodes would ever do for count by what they ask
 QUICK += [(346, "gpus"), (531, "gpus")]  # ... and by all nodes of the partition where too few are idle
@@ -58,6 +59,7 @@ LEAST = {
     "exclusive": {"backfilled": 20, "done": 50, "uneven": 5, "alone": 10},
     "gpus": {"backfilled": 40, "done": 100, "gpus": 25},
     "outages": {"backfilled": 40, "done": 100, "struck": 5},
+    "forgets": {"backfilled": 20, "done": 100, "overran": 10, "lifted": 5},
 }
 """What there is in the worlds of a sort, at the least."""
 STATES = {t.HELD: "held", t.WAITING: "waits", t.ENDED: "ended", t.NEVER: "never", t.RUNNING: "runs", t.COMING: "coming"}
@@ -111,6 +113,8 @@ def drawn(seed: int, sort: str = "plain") -> tuple[str, Site, list[Job]]:
         test = int(more.choice([7_000, 31_000, 110_000, 430_000]))
         work, sleep = int(more.integers(1, 4)) * 100_000, int(more.choice([50_000, 500_000]))
         site.yields = Yields(test, work, sleep, int(more.integers(1, 4)) * SECOND, bool(more.random() < 0.3))
+    elif sort == "forgets":
+        _forget(more, site, jobs)
     elif sort not in ("plain", "singleton", "outages"):
         _share(more, site, jobs, sort)
     return text_of(site), site, jobs
@@ -130,12 +134,25 @@ def _flag(draw: Any, site: Site, jobs: list[Job], some: Callable[[float], set[in
         room = min(len(slow.Replay(site, []).suited((job, part, job.inside))) for part in job.parts)
         if job.ask is None:
             job.nodes = max(min(job.nodes, room), 1)
-        job.minutes = [
-            (row, int(draw.integers(1, 4))) for row, kind in job.waits_for if kind == "after" and draw.random() < 0.7
-        ]
-        job.waits_for = [
-            one for one in job.waits_for if one[1] != "after" or one[0] not in {row for row, _ in job.minutes}
-        ]
+        _delay(draw, job)
+
+
+def _delay(draw: Any, job: Job) -> None:
+    """Minutes behind the starts of some that it waits for."""
+    job.minutes = [
+        (row, int(draw.integers(1, 4))) for row, kind in job.waits_for if kind == "after" and draw.random() < 0.7
+    ]
+    job.waits_for = [one for one in job.waits_for if one[1] != "after" or one[0] not in {row for row, _ in job.minutes}]
+
+
+def _forget(draw: Any, site: Site, jobs: list[Job]) -> None:
+    """Jobs that have ended are forgotten soon, and some run past their limits."""
+    site.min_age_s = int(draw.choice([0, 1, 5, 12, 30, 75, 150]))
+    for job in jobs:
+        _delay(draw, job)
+        if draw.random() < 0.2:
+            job.limit_s = 60
+            job.run = (60 + int(draw.choice([0, 20, 90, 200]))) * SECOND
 
 
 def _outage(draw: Any, nodes: set[int]) -> Outage:
@@ -305,6 +322,7 @@ def same(tmp_path: Path, seed: int, sort: str = "plain") -> dict[str, int]:
     for row in asked.refused:
         jobs[row].state = "refused"
     waits = [bool(one.waits_for or one.minutes) for one in jobs]
+    wanted = [list(one.waits_for) for one in jobs]
     run = play(work, place, settings, asked)
     slow_run.run(5_000)
     for job in jobs:
@@ -315,6 +333,12 @@ def same(tmp_path: Path, seed: int, sort: str = "plain") -> dict[str, int]:
         assert held.tolist() == [[one.node, one.cpus, one.memory] for one in job.given], (seed, job)
         kinds = len(job.given[0].gpus) if job.given else 0
         assert run.allocated.gpus[at, :kinds].tolist() == [list(one.gpus) for one in job.given], (seed, job)
+    ends = [one.state == "ended" and not one.broken for one in jobs]
+    well = [done and not one.cut and one.run < one.limit_s * SECOND for done, one in zip(ends, jobs, strict=True)]
+    odd = [
+        any(ends[row] and (kind, well[row]) in (("afterok", False), ("afternotok", True)) for row, kind in told)
+        for told in wanted
+    ]
     return {
         "inside": sum(one.inside is not None and one.begun >= 0 for one in jobs),
         "cut": sum(one.cut for one in jobs),
@@ -327,6 +351,8 @@ def same(tmp_path: Path, seed: int, sort: str = "plain") -> dict[str, int]:
         "alone": sum(one.shape.exclusive and one.begun >= 0 for one in jobs),
         "gpus": sum(one.gpus > 0 for one in jobs),
         "struck": int((run.jobs.again != 0).sum()),
+        "overran": sum(one.run >= one.limit_s * SECOND and one.begun >= 0 for one in jobs),
+        "lifted": sum(one.begun >= 0 and badly for one, badly in zip(jobs, odd, strict=True)),
     }
 
 

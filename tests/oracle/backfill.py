@@ -20,6 +20,7 @@ from tests.oracle.site import Record, Reservation
 __all__ = ["AGAIN_S", "Replay"]
 
 GROUP_S, KILL_WAIT_S = 30, 30
+LATE_S = 60  # so late a kill may be recorded; who would run longer is killed anew
 
 
 class Replay(Clock):
@@ -59,6 +60,8 @@ class Replay(Clock):
         job = one[0]
         job.state, job.given, job.begun, job.finish = "runs", given, self.now, self.now + job.run
         job.end_s = self.now_s + job.limit_s
+        if job.run > (job.limit_s + LATE_S) * SECOND:
+            job.cut, job.finish = True, next_beat(job.end_s * SECOND, self.now) + CLEANUP
         own = self.own(one, self.now_s)
         if own is not None and not own.flex:
             beat = next_beat((own.end_s + 1) * SECOND, self.now)

@@ -124,11 +124,20 @@ class Clock(Books):
     def due(self, job: Job, row: int, minutes: int) -> int:
         """When so many minutes are over since another one started, in whole seconds; far away while it waits."""
         other = self.jobs[row]
-        return (
-            (other.begun // SECOND + 60 * minutes) * SECOND
-            if other.state in ("runs", "ended") and other.begun >= 0
-            else FAR
-        )
+        if other.state not in ("runs", "ended") or other.begun < 0:
+            return FAR
+        over = (other.begun // SECOND + 60 * minutes) * SECOND
+        return min(over, self.forgotten(other)) if other.state == "ended" else over
+
+    def forgotten(self, job: Job) -> int:
+        """When slurmctld forgets a job that has ended: its loop comes by each second, and forgets those of the past
+        MinJobAge each minute, or more often where that is less, but at most each 10 s."""
+        age_s = self.site.min_age_s
+        every_s = 60 if age_s >= 60 else max(age_s, 10)
+        at_s = STARTED // SECOND + every_s
+        while at_s < job.finish // SECOND + age_s:
+            at_s += every_s
+        return at_s * SECOND + TICK if age_s > 0 else FAR
 
     def submit(self, job: Job) -> None:
         job.came = True
@@ -161,13 +170,14 @@ class Clock(Books):
 
     def follow(self, job: Job, at_start: bool = False) -> None:
         """What this job's start or end means to those that wait for it."""
-        well = not (job.cut or job.broken)
+        well = not (job.cut or job.broken or job.run >= job.limit_s * SECOND)
         for other in self.jobs:
             if at_start and job.state == "refused" and any(row == job.row for row, _ in other.minutes):
                 other.minutes = [one for one in other.minutes if one[0] != job.row]
                 other.freed = self.event
             mine = [kind for row, kind in other.waits_for if row == job.row and (kind == "after") == at_start]
-            if ("afterok" in mine and not well) or ("afternotok" in mine and well):
+            gone = job.state == "ended" and not at_start and other.submit > self.forgotten(job)
+            if not gone and (("afterok" in mine and not well) or ("afternotok" in mine and well)):
                 other.state = "never" if other.state != "refused" else "refused"
                 mine = [kind for kind in mine if kind != ("afternotok" if well else "afterok")]
             for kind in mine:

@@ -116,6 +116,7 @@ class Site:
     accounts: of.Accounts = field(default_factory=dict)
     weights: Weights | None = None
     yields: Yields = field(default_factory=Yields)
+    min_age_s: int = 300
 
 
 class Books:

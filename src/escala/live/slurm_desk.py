@@ -28,9 +28,10 @@ from escala.options import Options, with_options
 from escala.platform import Platform, read_platform
 from escala.platform.closures import RESERVED
 from escala.platform.site import site_of
+from escala.slurm.in_name import changed
 from escala.slurm.named import NAME
 from escala.slurm.run import refuse_options
-from escala.slurm.settings import Settings, changed, settings_of
+from escala.slurm.settings import Settings, settings_of
 
 CLOCKS = {
     "tick": t.TICK,

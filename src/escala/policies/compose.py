@@ -82,7 +82,8 @@ def scheduler(name: str) -> Scheduler:
     if name.startswith(PREFIX):
         return within(name)
     if is_slurm(name):
-        from escala.slurm.settings import Settings, changed
+        from escala.slurm.in_name import changed
+        from escala.slurm.settings import Settings
 
         changed(Settings(), name)  # refuses wrong keys
         return BY_SLURM

@@ -96,7 +96,8 @@ def _machine(site: Site, settings: Settings, asked: Asked) -> t.Machine:
 
 def _jobs(workload: Workload, asked: Asked, first: Ints) -> t.Jobs:
     n = len(workload)
-    left, after, follower = dependencies(workload)
+    well = went_well(workload, asked.killed, asked.cut)
+    left, after, follower = dependencies(workload, well)
     state = np.full(n, t.COMING, np.int64)
     state[list(asked.refused)] = t.NEVER
     submit = np.round(workload.jobs["submit_s"].to_numpy() * t.SECOND).astype(np.int64)
@@ -117,7 +118,7 @@ def _jobs(workload: Workload, asked: Asked, first: Ints) -> t.Jobs:
         left=left + _late(workload.jobs),
         after=after,
         follower=follower,
-        well=np.array(went_well(workload), np.int64),
+        well=np.array(well, np.int64),
         eligible=submit.copy(),
         again=np.zeros(n, np.int64),
         lost=np.zeros(n, np.int64),
@@ -219,11 +220,11 @@ def _allocated(rows: int, kinds: int) -> t.Allocated:
 
 
 def _lists(workload: Workload, asked: Asked, settings: Settings, delayed: int) -> t.Lists:
-    """delayed: dependencies with minutes."""
+    """delayed: dependencies with minutes; of each its end may stand in the ring, and that it is forgotten before."""
     records, jobs = len(asked.records) + 1, len(asked.shape) + 1
     passes = np.round(np.array(settings.passes_s, float) * t.SECOND).astype(np.int64)
     running, heap_us, heap_job, freed = (np.zeros(jobs, np.int64) for _ in range(4))
-    later_us, later_job = (np.zeros(jobs + delayed, np.int64) for _ in range(2))
+    later_us, later_job = (np.zeros(jobs + 2 * delayed, np.int64) for _ in range(2))
     begin = arrivals_us(workload.jobs)
     late = np.flatnonzero(_late(workload.jobs))
     late = late[np.argsort(begin[late], kind="stable")]
@@ -278,6 +279,7 @@ def _rules(workload: Workload, settings: Settings, asked: Asked) -> t.Rules:
         drift_us=round(settings.drift_s * t.SECOND),
         kill_wait=settings.kill_wait,
         over_time=settings.over_time,
+        min_job_age=settings.min_job_age,
         over_reservation=settings.over_reservation,
         started_us=round(started * t.SECOND),
         fair=0 if not settings.fair_share else TREE if settings.fair_tree else CLASSIC,
@@ -318,7 +320,8 @@ def _counters(settings: Settings, rules: t.Rules) -> Ints:
     s[t.TICK] = started + (round(tick * t.SECOND) - started) % every
     first = started + rules.bf_interval * t.SECOND if settings.phase_s is None else round(settings.phase_s * t.SECOND)
     s[t.PASS] = round(settings.passes_s[0] * t.SECOND) if settings.passes_s else first
-    s[t.BEAT], s[t.BEAT_S] = s[t.TICK] - every, (started + rules.epoch_us) // t.SECOND
+    s[[t.BEAT, t.PURGE]] = s[t.TICK] - every
+    s[[t.BEAT_S, t.PURGE_S]] = (started + rules.epoch_us) // t.SECOND
     s[t.CALC] = started + rules.calc_us
     s[[t.LAST_EVENT, t.LAST_FULL]] = (started + rules.epoch_us) // t.SECOND
     s[t.LAST_PASS] = (min(started, first - rules.bf_interval * t.SECOND) + rules.epoch_us) // t.SECOND

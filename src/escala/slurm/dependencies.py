@@ -17,6 +17,7 @@ from escala.slurm.columns import Columns
 from escala.workload import Workload
 
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Edge = tuple[int, int, int, int, int]
 """The other, who waits, at its start or end, how it must have gone, s behind its start."""
 SINGLETON = "singleton"
@@ -25,8 +26,7 @@ _PART = re.compile(r"(after|afterany|afterok|afternotok|aftercorr)((?::[^:,?+]+(
 
 @dataclass(frozen=True)
 class _Jobs:
-    """row: of a job's number. tasks: of an array's number, rows by the number of the task. well: does the log say that
-    a row completed?"""
+    """row: of a job's number. tasks: of an array's number, rows by the number of the task. well: see `went_well`."""
 
     row: dict[str, int]
     tasks: dict[str, dict[str, int]]
@@ -34,14 +34,14 @@ class _Jobs:
     well: list[bool]
 
     @classmethod
-    def of(cls, workload: Workload) -> _Jobs:
+    def of(cls, workload: Workload, well: list[bool]) -> _Jobs:
         ids, array = workload.jobs["job_id"].to_list(), Columns(workload.jobs).texts("array_id")
         tasks: dict[str, dict[str, int]] = {}
         for j, name in enumerate(array):
             if name is not None:
                 there = tasks.setdefault(name, {})
                 there[_number(ids[j]) or str(len(there))] = j
-        return cls({ident: j for j, ident in enumerate(ids)}, tasks, array, went_well(workload))
+        return cls({ident: j for j, ident in enumerate(ids)}, tasks, array, well)
 
 
 def _number(job: str) -> str:
@@ -49,7 +49,7 @@ def _number(job: str) -> str:
     return job.rpartition("_")[2] if "_" in job else ""
 
 
-def dependencies(workload: Workload) -> tuple[Ints, Ints, Ints]:
+def dependencies(workload: Workload, well: list[bool]) -> tuple[Ints, Ints, Ints]:
     """(how much each waits for, where its followers begin, followers: job, at its start or end, how the other must have
     gone, s that are waited behind its start, none of them due). To be without namesakes is one thing more that a
     singleton waits for."""
@@ -57,7 +57,7 @@ def dependencies(workload: Workload) -> tuple[Ints, Ints, Ints]:
     n = len(workload)
     if not any(texts):
         return np.zeros(n, np.int64), np.zeros(n + 1, np.int64), np.zeros((0, 5), np.int64)
-    jobs = _Jobs.of(workload)
+    jobs = _Jobs.of(workload, well)
     edges: list[Edge] = []
     chains: list[Edge] = []
     last = dict[tuple[str | None, str | None], int]()
@@ -135,9 +135,12 @@ def _tasks(jobs: _Jobs, array: str, j: int, job: str) -> list[int]:
     return [jobs.tasks[array][number]] if number in jobs.tasks[array] else []
 
 
-def went_well(workload: Workload) -> list[bool]:
-    """Does the log say of a job that it completed, or nothing?"""
-    return [one is None or one == "COMPLETED" for one in workload.jobs["status"]]
+def went_well(workload: Workload, killed: Bools, cut: Bools) -> list[bool]:
+    """Does the log say of a job that it completed? Where it says nothing: does it keep within its limit? One that the
+    replay itself cuts at its limit does not complete."""
+    said = workload.jobs["status"].to_list()
+    lasted = zip(said, killed.tolist(), cut.tolist(), strict=True)
+    return [not cut and (one == "COMPLETED" or (one is None and not killed)) for one, killed, cut in lasted]
 
 
 def _refuse_circles(edges: list[Edge], n: int, ids: pl.Series) -> None:

@@ -14,8 +14,9 @@ from escala.options import Options, with_options
 from escala.platform import Platform
 from escala.platform.site import site_of
 from escala.result import Result
+from escala.slurm.in_name import changed
 from escala.slurm.run import run_slurm
-from escala.slurm.settings import WHOLE_SECONDS, Settings, changed, settings_of
+from escala.slurm.settings import WHOLE_SECONDS, Settings, settings_of
 from escala.workload import Workload
 
 Floats = NDArray[np.float64]

@@ -24,8 +24,9 @@ from escala.platform.site import Site, site_of
 from escala.result import FORMAT, Result
 from escala.slurm.arrays import arrays_of
 from escala.slurm.asked import Asked, Asking
+from escala.slurm.in_name import changed
 from escala.slurm.named import NAME
-from escala.slurm.settings import Settings, changed, settings_of
+from escala.slurm.settings import Settings, settings_of
 from escala.tables import NodeHistory, node_texts
 from escala.workload import Workload
 

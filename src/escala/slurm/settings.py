@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
-from escala.errors import EscalaError, nearest, quoted
+from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import preempt
 from escala.platform.limits import NO_LIMIT, mode_of
 from escala.platform.site import Site
@@ -18,7 +18,6 @@ from escala.slurm.named import Rules
 
 ENDLESS_S = 365 * 86400
 WEEK_S = 7 * 86400
-MOST_S = 1e9
 BY_PARTITION, BY_QOS = "partition_prio", "qos"
 KINDS = {BY_PARTITION: preempt.BY_TIER, BY_QOS: preempt.BY_QOS}
 RESETS = {"DAILY": 86400, "WEEKLY": WEEK_S}
@@ -34,7 +33,8 @@ WHOLE_SECONDS = (24, 11)
 class Settings(Rules):
     """Slurm's settings, under the names of slurm.conf where they have one. Times in s.
 
-    over_reservation: minutes (ResvOverRun), -1: without end. weight_tres: (TRES, weight) of PriorityWeightTRES.
+    over_reservation: minutes (ResvOverRun), -1: without end. min_job_age: so long slurmctld knows of jobs that have
+    ended, 0: for ever. weight_tres: (TRES, weight) of PriorityWeightTRES.
     max_tres: PriorityFlags=MAX_TRES, a job is billed by its dearest resource.
     started_s: when slurmctld started, on the clock of the workload: steps of priorities, full event passes and kills
     beat from there.
@@ -111,6 +111,7 @@ class Settings(Rules):
     job_requeue: bool = True
     requeue_delay: int = 120
     message_timeout: int = 10
+    min_job_age: int = 300
     accrue_always: bool = False
     started_s: float | None = None
     tick_s: float | None = None
@@ -180,14 +181,6 @@ PREEMPT_FLAGS, PREEMPT_NUMBERS = ("youngest_first", "strict_order"), ("reorder_c
 FLAGS = ("bf_busy_nodes", "bf_continue", "pack_serial_at_end", "assoc_limit_stop")
 HARMLESS = ("max_rpc_cnt", "max_sched_time", "sched_min_interval")
 """Of requests that come at one time, and of how long an event pass takes; here it takes no time."""
-PHASES = {
-    "phase": "phase_s",
-    "tick": "tick_s",
-    "tick_every": "tick_every_s",
-    "started": "started_s",
-    "drift": "drift_s",
-    "bf_test": "bf_test_s",
-}
 NAMES = {
     "priorityweightage": "weight_age",
     "priorityweightjobsize": "weight_size",
@@ -198,6 +191,7 @@ NAMES = {
     "killwait": "kill_wait",
     "overtimelimit": "over_time",
     "messagetimeout": "message_timeout",
+    "minjobage": "min_job_age",
 }
 LEAST = {
     "bf_interval": 1,
@@ -229,7 +223,7 @@ def settings_of(site: Site) -> Settings:
         for key, plain in NOT_MODELLED.items()
         if key in told and told[key].lower() not in (plain, "(null)")
     ]
-    found |= _parameters(told.get("schedulerparameters", ""), where, unread)
+    found |= parameters(told.get("schedulerparameters", ""), where, unread)
     over = told.get("resvoverrun", "0").lower().removesuffix("min").strip()
     found["over_reservation"] = -1 if over in ("unlimited", "infinite") else _whole(over, f"{where}, resvoverrun")
     found["backfill"] = "builtin" not in told.get("schedulertype", "sched/backfill").lower()
@@ -335,7 +329,7 @@ def _preemption(told: Mapping[str, str], where: str, unread: list[str]) -> dict[
     return found
 
 
-def _parameters(text: str, where: str, unread: list[str]) -> dict[str, Any]:
+def parameters(text: str, where: str, unread: list[str]) -> dict[str, Any]:
     """SchedulerParameters: a list of KEY=VALUE and flags."""
     found: dict[str, Any] = {}
     for one in (part.strip() for part in text.split(",")):
@@ -364,37 +358,3 @@ def _whole(text: str, where: str, least: int = 0) -> int:
     if not least <= value < 2**31:
         raise EscalaError(f"{where}: {value} is out of range; give at least {least}")
     return value
-
-
-def changed(settings: Settings, name: str) -> Settings:
-    """The settings with those that stand in the scheduler's name; EscalaError for a key that is none."""
-    from dataclasses import replace
-
-    found: dict[str, Any] = {}
-    for part in name.split(":")[1:]:
-        key, equals, value = part.partition("=")
-        where = f"scheduler {quoted(name)}"
-        if key in PHASES and equals:
-            found[PHASES[key]] = _seconds(value, f"{where}, {key}", 0 if key == "bf_test" else -MOST_S)
-        elif key in PARAMETERS or key == "bf_window" or key in FLAGS:
-            unread: list[str] = []
-            found |= _parameters(part, where, unread)
-            if unread or (not equals and key not in FLAGS):
-                raise EscalaError(f"{where}: {key} needs a value, as in {key}=30")
-        else:
-            known = (*PARAMETERS, "bf_window", *FLAGS, *PHASES)
-            raise EscalaError(f"{where}: unknown key {quoted(key)}: {nearest(key, known)}known are {', '.join(known)}")
-    return replace(settings, **found)
-
-
-def _seconds(text: str, where: str, least: float) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not least <= value <= MOST_S:
-        raise EscalaError(f"{where}: {quoted(text)} is no number of seconds")
-    return value
-
-
-KNOWN = tuple(one.name for one in fields(Settings))

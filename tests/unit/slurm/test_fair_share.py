@@ -22,8 +22,8 @@ from escala.platform.site_write import site_text
 from escala.slurm import settings_of
 from escala.slurm.arrays import arrays_of
 from escala.slurm.asked import Asking
+from escala.slurm.in_name import changed
 from escala.slurm.run import play
-from escala.slurm.settings import changed
 
 SITE = """\
 name = "fair"

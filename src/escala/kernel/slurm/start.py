@@ -5,7 +5,7 @@ from __future__ import annotations
 from escala.compile import lean
 from escala.kernel.slurm.allocate import distribute, give, is_on, release
 from escala.kernel.slurm.arrays import count_task
-from escala.kernel.slurm.clock import kill_beat, unix_s
+from escala.kernel.slurm.clock import forgotten_us, kill_beat, unix_s
 from escala.kernel.slurm.closed import DOWN, break_off, reservation_at, turn
 from escala.kernel.slurm.limits import count_end, count_gone, count_run, may_come, may_run, may_take
 from escala.kernel.slurm.lists import add_running, dequeue, drop_end, enqueue, push_end, put_later, remove_running
@@ -181,6 +181,8 @@ def come_back(w: World) -> None:
         return
     k = -1 - j
     due = w.jobs.follower[k, DUE]
+    if due == MET:
+        return
     if due <= w.s[NOW]:
         w.jobs.follower[k, DUE] = MET
         begin(w, w.jobs.follower[k, 0])
@@ -207,6 +209,16 @@ def _await_again(w: World, j: int) -> None:
     for k in range(w.jobs.after[j], w.jobs.after[j + 1]):
         if w.jobs.follower[k, DELAY_S] > 0 and w.jobs.follower[k, DUE] != MET:
             _await(w, k)
+
+
+@lean
+def _forget_minutes(w: World, j: int, forgotten: int) -> None:
+    """Nobody waits behind the start of a job that slurmctld has forgotten. (test_job_dependency in job_scheduler.c)"""
+    for k in range(w.jobs.after[j], w.jobs.after[j + 1]):
+        due = w.jobs.follower[k, DUE]
+        if due != NONE and due != MET and due > forgotten:
+            w.jobs.follower[k, DUE] = forgotten
+            put_later(w.lists, w.s, forgotten, -1 - k)
 
 
 @lean
@@ -270,9 +282,13 @@ def _free_singleton(w: World, j: int) -> None:
 def free_followers(w: World, j: int, when: int) -> None:
     """Jobs that waited for this one."""
     jobs, s = w.jobs, w.s
+    forgotten = FAR
     if when == AT_END:
         is_over(w, j)
         _free_singleton(w, j)
+        if jobs.after[j] < jobs.after[j + 1]:
+            forgotten = forgotten_us(s, w.rules, jobs.finish[j]) if jobs.state[j] == ENDED else FAR
+            _forget_minutes(w, j, forgotten)
     for k in range(jobs.after[j], jobs.after[j + 1]):
         follower = jobs.follower[k, 0]
         if jobs.follower[k, 1] != when:
@@ -280,7 +296,7 @@ def free_followers(w: World, j: int, when: int) -> None:
         if jobs.follower[k, DELAY_S] > 0 and jobs.state[j] == RUNNING:
             _await(w, k)
             continue
-        wanted = jobs.follower[k, 2]
+        wanted = jobs.follower[k, 2] if jobs.submit[follower] <= forgotten else ANYHOW
         whole = jobs.inside[j] == NONE or jobs.finish[j] - jobs.start[j] == jobs.run[j]
         well = jobs.state[j] == ENDED and jobs.again[j] >= 0 and jobs.well[j] == 1 and whole
         if (wanted == WELL and not well) or (wanted == BADLY and well):

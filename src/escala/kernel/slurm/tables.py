@@ -18,7 +18,7 @@ FloatGrid = Annotated[NDArray[np.float64], 2]
 NONE = -1
 SECOND = 1_000_000
 FAR = 1 << 60
-BEAT_EVERY_S = 30
+BEAT_EVERY_S, PURGE_EVERY_S, PURGE_LEAST_S = 30, 60, 10
 CLEANUP_US = 50_000  # from a kill on, until the nodes are clear
 
 # Columns of `shape`: what a job asks for. NONE: not asked.
@@ -62,8 +62,10 @@ COMING, HELD, WAITING, RUNNING, ENDED, NEVER = range(6)
     N_FREED,
     BEAT,
     BEAT_S,
-) = range(31)
-COUNTERS = 31
+    PURGE,
+    PURGE_S,
+) = range(33)
+COUNTERS = 33
 
 # Columns of `rest`.
 OF_SIZE, OF_PARTITION, OF_QOS, OF_TRES, NICE = range(5)
@@ -314,6 +316,7 @@ class Rules(NamedTuple):
     drift_us: int
     kill_wait: int
     over_time: int
+    min_job_age: int  # so long jobs that have ended are known, 0: for ever
     over_reservation: int  # -1: without end
     started_us: int
     fair: int  # 0: no fair share, 1: the fair tree, 2: classic
