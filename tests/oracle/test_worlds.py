@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 
 from escala.policies import SCHEDULERS as REGISTRY
 from escala.policies.queues import WAYS
-from escala.policies.scores import CHANGING, FIXED
+from escala.scores import CHANGING, FIXED
 from tests.laws.laws import check
 from tests.oracle.engines import differences, run_kernel
 from tests.oracle.worlds import CONSERVATIVE, EASY, GREEDY, PRIORITY, SCHEDULERS, STRICT, Case, worlds

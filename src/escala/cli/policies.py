@@ -106,7 +106,7 @@ def scheduler_lines() -> dict[str, str]:
     """Name -> what it does, for every scheduler."""
     from escala.policies import SCHEDULERS
     from escala.policies.queues import QUEUE_FORMS
-    from escala.policies.scores import FIXED
+    from escala.scores import FIXED
 
     orders = {name: _first_line(score).partition(" (")[0].rstrip(".") for name, score in FIXED.items()} | CHANGING
     lines = {}
@@ -149,8 +149,8 @@ def _shown(value: Any) -> str:
 def policies(as_json: opt.Json = False) -> None:
     """Every scheduler, shutdown policy and generator, with one line each."""
     from escala.policies.plugins import listed
-    from escala.policies.scores import FIXED
     from escala.report import marks
+    from escala.scores import FIXED
 
     schedulers = [{"scheduler": name, "what": what} for name, what in (scheduler_lines() | IN_FOLDERS).items()]
     knows = {name: known_by_name(name) for name in SHUTDOWNS | TRAINED}

@@ -36,7 +36,7 @@ def give_numbers(w: World, j: int) -> None:
 
 @lean
 def _key(w: World, j: int, key: int) -> float:
-    """The fixed scores of `policies.scores` that use the length, in the same operations."""
+    """The fixed scores of `escala.scores` that use the length, in the same operations."""
     us = float(w.forecast[j].order)
     cores = np.int64(w.job[j].cores)
     if key == codes.KEY_SJF:

@@ -1,5 +1,5 @@
 """Scores of packing: how well a waiting job fits what is free now; the smallest is first. Scores that grow with the
-wait are in `urgency`; fixed ones are ranks, prepared in `policies.scores`, and so are these where all jobs may be given
+wait are in `urgency`; fixed ones are ranks, prepared in `escala.scores`, and so are these where all jobs may be given
 the same cores."""
 
 from __future__ import annotations

@@ -100,6 +100,11 @@ class SlurmDesk:
                 f"site {quoted(self.platform.name)} lets jobs preempt others, which is only simulated: leave "
                 "PreemptType out"
             )
+        if settings.queue:
+            raise EscalaError(
+                f"scheduler {NAME}: queue={settings.queue} is only simulated: a machine orders its jobs itself, so "
+                "leave it out"
+            )
         self.name = f"{scheduler if isinstance(scheduler, str) else NAME} + never"
         self._fair = settings.fair_share
         self._settings = replace(settings, weight_fair=0)

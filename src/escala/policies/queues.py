@@ -23,9 +23,9 @@ from escala.options import SPANS
 from escala.policies.linear import Linear, Multifactor
 from escala.policies.schedulers import SCHEDULERS, Scheduler
 from escala.policies.score_files import PREFIX, read_score
-from escala.policies.scores import CHANGING, FIXED, by_size
 from escala.prediction.folder import MANIFEST
 from escala.prediction.folder import PREFIX as MODEL
+from escala.scores import CHANGING, FIXED, by_size
 
 QUEUE_FORMS = {
     "easy:queue=SCORE[:guard=TIME]": "the first in the order of the score has easy's reservation, the others pass in "

@@ -11,7 +11,7 @@ import numpy as np
 from escala.estimates import LAST2, lengths_us, way_of
 from escala.kernel import codes
 from escala.options import Spans
-from escala.policies.scores import CHANGING, FIXED, KEYS, PACKING, Score, by_size, by_user
+from escala.scores import CHANGING, FIXED, KEYS, PACKING, Score, by_size, by_user
 
 if TYPE_CHECKING:
     from escala.options import Options, Terms

@@ -14,6 +14,7 @@ from escala.kernel.slurm.shares import CLASSIC, TREE, UNKNOWN, weigh_first
 from escala.kernel.slurm.start import DELAY_S
 from escala.options import microseconds
 from escala.platform.site import Site
+from escala.scores import FIXED
 from escala.slurm.asked import Asked
 from escala.slurm.associations import shares_of
 from escala.slurm.closed import closed_of
@@ -21,7 +22,7 @@ from escala.slurm.closed import names_of as reservations_of
 from escala.slurm.columns import Columns, as_words
 from escala.slurm.dependencies import dependencies, names_of, went_well
 from escala.slurm.preempting import preempting_of
-from escala.slurm.settings import WEEK_S, Settings
+from escala.slurm.settings import FCFS, WEEK_S, Settings
 from escala.slurm.tres import priority_of_resources
 from escala.workload import Workload
 
@@ -151,7 +152,7 @@ def _records(workload: Workload, site: Site, settings: Settings, asked: Asked) -
     table = np.array(asked.records, np.int64).reshape(-1, 6)
     job, part = np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1])
     rest, weight = priorities(workload, site, settings, asked, job, part)
-    told = Columns(workload.jobs).ints("priority")[job]
+    told = _ordered(workload, asked, settings.queue)[job]
     given = told >= 0
     rest = np.where(given[:, None], np.where(np.arange(5) == t.OF_SIZE, told[:, None], 0.0), rest)
     weight, fair = np.where(given, 0.0, weight), np.where(given, 0.0, settings.weight_fair)
@@ -162,6 +163,19 @@ def _records(workload: Workload, site: Site, settings: Settings, asked: Asked) -
     tier, reserved = np.array([one.tier for one in site.partitions], np.int64)[part], inside != t.NONE
     rank = tier * 2 + reserved if settings.preempts == BY_TIER else reserved * ABOVE_TIERS + tier
     return t.Records(job, part, mask, inside, drawn, rank, np.ascontiguousarray(rest), several, weight, fair, first)
+
+
+def _ordered(workload: Workload, asked: Asked, queue: str) -> Ints:
+    """The priority that each job is given, below 0: none. queue: the order in which all stand, the first submitted
+    first where it ties, or ""."""
+    if not queue:
+        return Columns(workload.jobs).ints("priority")
+    n = len(workload)
+    submit, shape = microseconds(workload.jobs["submit_s"].to_numpy()), asked.shape
+    score = submit if queue == FCFS else FIXED[queue](submit, shape[:, t.LIMIT_S] * t.SECOND, shape[:, t.MIN_CORES])
+    place = np.empty(n, np.int64)
+    place[np.argsort(score, kind="stable")] = np.arange(n)
+    return n - place
 
 
 def priorities(

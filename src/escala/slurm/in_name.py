@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from escala.errors import EscalaError, nearest, quoted
-from escala.slurm.settings import FLAGS, PARAMETERS, Settings, parameters
+from escala.scores import FIXED
+from escala.slurm.settings import FCFS, FLAGS, PARAMETERS, Settings, parameters
 
 MOST_S = 1e9
+QUEUE, ORDERS = "queue", (FCFS, *FIXED)
 PHASES = {
     "phase": "phase_s",
     "tick": "tick_s",
@@ -26,6 +28,9 @@ def changed(settings: Settings, name: str) -> Settings:
     for part in name.split(":")[1:]:
         key, equals, value = part.partition("=")
         where = f"scheduler {quoted(name)}"
+        if key == QUEUE:
+            found[QUEUE] = _order(value, where)
+            continue
         if key in PHASES and equals:
             found[PHASES[key]] = _seconds(value, f"{where}, {key}", 0 if key == "bf_test" else -MOST_S)
         elif key in PARAMETERS or key == "bf_window" or key in FLAGS:
@@ -34,9 +39,18 @@ def changed(settings: Settings, name: str) -> Settings:
             if unread or (not equals and key not in FLAGS):
                 raise EscalaError(f"{where}: {key} needs a value, as in {key}=30")
         else:
-            known = (*PARAMETERS, "bf_window", *FLAGS, *PHASES)
+            known = (*PARAMETERS, "bf_window", *FLAGS, *PHASES, QUEUE)
             raise EscalaError(f"{where}: unknown key {quoted(key)}: {nearest(key, known)}known are {', '.join(known)}")
     return replace(settings, **found)
+
+
+def _order(value: str, where: str) -> str:
+    if value not in ORDERS:
+        raise EscalaError(
+            f"{where}, {QUEUE}: {quoted(value)} is no order that stays as it is: {nearest(value, ORDERS)}known are "
+            f"{', '.join(ORDERS)}"
+        )
+    return value
 
 
 def _seconds(text: str, where: str, least: float) -> float:

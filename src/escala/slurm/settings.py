@@ -18,7 +18,7 @@ from escala.slurm.named import Rules
 
 ENDLESS_S = 365 * 86400
 WEEK_S = 7 * 86400
-BY_PARTITION, BY_QOS = "partition_prio", "qos"
+BY_PARTITION, BY_QOS, FCFS = "partition_prio", "qos", "fcfs"
 KINDS = {BY_PARTITION: preempt.BY_TIER, BY_QOS: preempt.BY_QOS}
 RESETS = {"DAILY": 86400, "WEEKLY": WEEK_S}
 STARTED_S, TICK_S, EVERY_S = -2.8, 0.45, 1.0014
@@ -44,7 +44,9 @@ class Settings(Rules):
     passes_s: recorded moments of backfill passes, in place of its clock; without started_s and tick_s it started
     bf_interval before. drift_s: by how much each sleep is late. bf_test_s: how long backfill takes for each job that it
     tests, 0: a pass takes no time. With it bf_max_time (s, 0: bf_interval), bf_yield_interval and bf_yield_sleep (us)
-    and bf_continue count. version: of Slurm, such as (24, 11); empty: not known."""
+    and bf_continue count. version: of Slurm, such as (24, 11); empty: not known.
+    queue: a score of `escala.scores.FIXED` or fcfs, in whose order jobs stand, in place of the priorities of site and
+    jobs."""
 
     bf_interval: int = 30
     bf_window: int = 1440 * 60
@@ -120,6 +122,7 @@ class Settings(Rules):
     passes_s: tuple[float, ...] = ()
     drift_s: float = 0.001
     version: tuple[int, ...] = ()
+    queue: str = ""
     unread: tuple[str, ...] = field(default=())
 
     @property

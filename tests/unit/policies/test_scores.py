@@ -12,8 +12,8 @@ import escala
 from escala.options import Options
 from escala.policies import compose
 from escala.policies.futures import Lists, Memory
-from escala.policies.scores import FIXED, PACKING, by_size
 from escala.policies.shutdown import Inertial
+from escala.scores import FIXED, PACKING, by_size
 
 # submitted after 100 s, requests 400 s on 4 cores: log10(100) = 2, log10(400) = 2.602059991328, sqrt(400) = 20, sqrt(4)
 # = 2
