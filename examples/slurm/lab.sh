@@ -7,8 +7,8 @@
 #
 # Debian 12 and 13, Ubuntu 24.04: apt-get install --no-install-recommends slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins
 # LAB_PORT: first of NODES+1 free ports (36817). LAB_BOOT_S: how long a node boots (2). LAB_RESUME_S: how long Slurm waits for that (20).
-# LAB_EXTRA, LAB_PARTITIONS: more lines for slurm.conf, before its nodes and behind its partition. LAB_NODES: what each node has, a line a node,
-# in place of CPUS. A file FOLDER/broken: no node boots.
+# LAB_EXTRA, LAB_PARTITIONS: more lines for slurm.conf, before its nodes and behind its partition (in its
+# place, with Default=YES). LAB_NODES: what each node has, a line a node, in place of CPUS. A file FOLDER/broken: no node boots.
 set -u
 PATH=$PATH:/usr/sbin:/sbin
 die() { echo "lab: $1" >&2; exit 1; }
@@ -75,7 +75,8 @@ END
         has=$(sed -n "${k}p" <<<"${LAB_NODES:-}")
         echo "NodeName=n$k NodeHostname=localhost NodeAddr=127.0.0.1 Port=$((port + k)) ${has:-CPUs=$cpus RealMemory=4000}"
     done
-    echo "PartitionName=batch Nodes=n[1-$nodes] Default=YES MaxTime=1-0 DefaultTime=10 State=UP OverSubscribe=NO"
+    [[ ${LAB_PARTITIONS:-} == *Default=YES* ]] ||
+        echo "PartitionName=batch Nodes=n[1-$nodes] Default=YES MaxTime=1-0 DefaultTime=10 State=UP OverSubscribe=NO"
     echo "${LAB_PARTITIONS:-}"
 }
 
