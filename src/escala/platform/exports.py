@@ -34,7 +34,8 @@ ENFORCE = "accountingstorageenforce"
 GONE = ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "MAINT")
 KEPT = re.compile(
     r"^(scheduler|select|priority|fairshare|preempt|jobrequeue|messagetimeout|topology|"
-    r"accountingstorage(type|tres|enforce)|killwait|overtimelimit|resvoverrun|completewait|minjobage|defmem|maxmem|slurm_version|"
+    r"accountingstorage(type|tres|enforce)|killwait|overtimelimit|resvoverrun|completewait|minjobage|defmem|maxmem|"
+    r"slurm_version|"
     r"enforcepartlimits|maxarraysize|maxjobcount|batchstarttimeout|grestypes|launchparameters|reconfigflags)"
 )
 """Settings that have to do with who runs when; addresses, paths and users of a slurm.conf have not, and do not go into
