@@ -47,10 +47,8 @@ def limit(scheduler: str, shutdown: str, axis: str) -> float:
         return 0.5
     if axis in ("waiting", "overload") and (":backfill=" in scheduler or "multifactor" in scheduler):
         return 0.38  # two tournaments, or users' shares; short queues have neither
-    if axis == "nodes" and shutdown.startswith("hold"):  # the more nodes, the more jobs run and are held, too
-        return 0.85
     if axis == "nodes" and shutdown.startswith(WAKING):
-        return 0.55
+        return 0.45
     return LIMIT
 
 

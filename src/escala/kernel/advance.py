@@ -12,7 +12,7 @@ from escala.kernel.oracle import hope, plan_oracle
 from escala.kernel.plans import move_outlived
 from escala.kernel.queue import enqueue, note_age
 from escala.kernel.renewal import renew
-from escala.kernel.reservation import hold_end, note_busy
+from escala.kernel.reservation import hold_end, note_busy, note_woken
 from escala.kernel.shutdown import next_due, reserve_off, shut_down, timeout_falls_due
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, HEAP_TIMERS, World
 
@@ -46,6 +46,8 @@ def take_in(w: World) -> bool:
             hope(w, s.next_job)
         if (o.shutdown == codes.HOLD or o.shutdown == codes.ORACLE) and hold_end(w, s.next_job) > now:
             s.n_timers = push(w.heaps[HEAP_TIMERS], s.n_timers, hold_end(w, s.next_job), s.next_job)
+        else:
+            note_woken(w)
         s.next_job += 1
         real = True
     while s.n_starts > 0 and w.heaps[HEAP_STARTS, 0].time == now:
@@ -59,6 +61,8 @@ def take_in(w: World) -> bool:
         j = w.heaps[HEAP_TIMERS, 0].id
         s.n_timers = pop(w.heaps[HEAP_TIMERS], s.n_timers)
         if j == codes.NONE or w.run[j].state == codes.QUEUED:
+            if j != codes.NONE:
+                note_woken(w)
             s.changed = 1
             real = True
     if s.tick_us == now:

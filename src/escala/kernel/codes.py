@@ -28,7 +28,7 @@ LEDGER_STATES = ("computing", "idle", "off", "switching_off", "switching_on")
 SET_ON = 0
 SET_BOOT = 1  # on nodes that are switching on
 SET_OFF = 2
-SET_RESERVED = 3  # nodes of the head's reservation (nodes of one core)
+SET_RESERVED = 3  # nodes with cores of the head's reservation
 SET_RELEASED = 4  # scratch: nodes released by the time of the reservation
 N_SETS = 5
 

@@ -14,7 +14,7 @@ from escala.kernel.jobs import start
 from escala.kernel.placement import readiness
 from escala.kernel.plans import planned_fine
 from escala.kernel.queue import SHORT_QUEUE, index_new, next_fit, rank_of, row_at
-from escala.kernel.reservation import reserve_head
+from escala.kernel.reservation import all_held, extra_on, most_extra, most_free, reserve_head
 from escala.kernel.state import World
 from escala.kernel.urgency import beyond_first, front_of, next_urgent
 
@@ -47,19 +47,12 @@ def pass_head(w: World, j: int) -> None:
     ready = s.now if cores <= s.free_on else readiness(w, cores, False)
     if ends_in_time(w, j, ready):
         start(w, j, False, waking)
-    elif cores <= (s.extra if waking else _extra_on(w)):
+    elif cores <= (s.extra if waking else extra_on(w)):
         if w.o[0].head == codes.LATEST_RELEASED:
             start(w, j, False, waking)
             s.extra -= cores
         else:
             start(w, j, True, waking)
-
-
-@inlined
-def _extra_on(w: World) -> int:
-    """Free cores of nodes that are on which the reservation leaves alone."""
-    s = w.s[0]
-    return min(s.extra, s.free_on) if w.o[0].head == codes.LATEST_RELEASED else s.extra_on
 
 
 @lean
@@ -81,7 +74,8 @@ def easy(w: World, frontier: Any) -> None:
     if s.n_queued == 0:
         return
     reserve_head(w, s.first, frontier)
-    if s.n_queued == 1 or s.free_on + s.free_boot + s.free_off == 0:
+    held = all_held(w, s.first)
+    if s.n_queued == 1 or most_free(w, held) == 0:
         return
     if by_queue and s.n_queued <= SHORT_QUEUE:
         j = np.int64(w.run[s.first].next)
@@ -91,21 +85,21 @@ def easy(w: World, frontier: Any) -> None:
             j = after
     elif w.o[0].ordering in codes.CHANGING:
         window = window_of(w)
-        backfill_urgent(w, 0, front_of(w, 0, s.free_on + s.free_boot + s.free_off, window, s.extra), window)
+        backfill_urgent(w, 0, front_of(w, 0, most_free(w, held), window, most_extra(w, held)), window, held)
     else:
-        _backfill_tree(w)
+        _backfill_tree(w, held)
 
 
 @lean
-def _backfill_tree(w: World) -> None:
-    """Try the others in order, looking only at those that may pass."""
+def _backfill_tree(w: World, held: bool) -> None:
+    """Try the others in order, looking only at those that may pass. held: see `reservation.all_held`."""
     s = w.s[0]
     o = w.o[0]
     index_new(w)
     rank = rank_of(w, s.head) + 1 if o.ordering == codes.BY_QUEUE else 0
     window = window_of(w)
     while True:
-        rank = next_fit(w, rank, s.free_on + s.free_boot + s.free_off, window, s.extra)
+        rank = next_fit(w, rank, most_free(w, held), window, most_extra(w, held))
         if rank >= o.n_ranks:
             return
         j = row_at(w, rank)
@@ -115,19 +109,18 @@ def _backfill_tree(w: World) -> None:
 
 
 @lean
-def backfill_urgent(w: World, k: int, n: int, window: int) -> None:
+def backfill_urgent(w: World, k: int, n: int, window: int, held: bool) -> None:
     """Try the others in the order `k`, from a front of size n, looking only at those that may pass. window: time to the
-    reservation, us."""
-    s = w.s[0]
+    reservation, us; held: see `reservation.all_held`."""
     while True:
-        free = s.free_on + s.free_boot + s.free_off
-        n = next_urgent(w, k, n, free, window, s.extra)
+        free = most_free(w, held)
+        n = next_urgent(w, k, n, free, window, most_extra(w, held))
         if n == 0:
             return
         j = w.front[0].row
-        if j != s.head:
+        if j != w.s[0].head:
             pass_head(w, j)
-        n = beyond_first(w, k, n, free, window, s.extra)
+        n = beyond_first(w, k, n, free, window, most_extra(w, held))
 
 
 @lean

@@ -15,6 +15,7 @@ from escala.kernel.oracle import plan_oracle
 from escala.kernel.placement import find_single, give_back, recycle, take, take_single
 from escala.kernel.plans import add_plan, plan_end, remove_plan
 from escala.kernel.queue import dequeue
+from escala.kernel.reservation import hold_end
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, World
 from escala.kernel.users import count
 
@@ -90,6 +91,8 @@ def place(w: World, j: int, ready: int) -> None:
     """Job `j` has been given its cores; its nodes are all on at `ready`."""
     s = w.s[0]
     dequeue(w, j, codes.GIVEN)
+    if s.woken > 0 and w.o[0].shutdown == codes.HOLD and hold_end(w, j) <= s.now:
+        s.woken -= 1
     if w.user.shape[0] > 0:
         count(w, j, 0, 1)
     plan_end(w, j, ready)

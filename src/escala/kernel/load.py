@@ -113,6 +113,7 @@ def _begin(w: World, now: int) -> None:
     s.work_s = 0
     s.work_us = 0
     s.n_hoping = 0
+    s.woken = codes.NONE
     s.n_ends = 0
     s.n_starts = 0
     s.n_switches = 0

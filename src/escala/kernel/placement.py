@@ -72,7 +72,7 @@ def append_chunk(w: World, j: int, last: int, low: int, high: int, per: int) -> 
 def node_take(w: World, n: int, need: int, beyond: bool) -> int:
     """Cores of node `n` that may be taken, at most `need`; beyond: the job runs past the head's reservation."""
     k = min(w.node[n].free, need)
-    if beyond:
+    if beyond and bits.has(w.bits[codes.SET_RESERVED], n):
         k = min(k, w.node[n].limit)
     return k
 
@@ -84,11 +84,15 @@ def _use_node(w: World, n: int, k: int, which: int, beyond: bool) -> None:
     s = w.s[0]
     node = w.node[n]
     if s.head != codes.NONE and w.o[0].head == codes.LOWEST_ID:
-        before = min(node.free, node.limit)
-        node.free -= k
-        if beyond:
-            node.limit -= k
-        fewer = before - min(node.free, node.limit)
+        fewer = k
+        if bits.has(w.bits[codes.SET_RESERVED], n):
+            before = min(node.free, node.limit)
+            node.free -= k
+            if beyond:
+                node.limit -= k
+            fewer = before - min(node.free, node.limit)
+        else:
+            node.free -= k
         s.extra -= fewer
         if which == codes.SET_ON:
             s.extra_on -= fewer

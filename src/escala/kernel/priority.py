@@ -13,7 +13,7 @@ from escala.kernel import codes
 from escala.kernel.easy import backfill_urgent, pass_head, window_of
 from escala.kernel.fit import start_if_fits
 from escala.kernel.queue import NO_LIMIT, SHORT_QUEUE, index_new, least_of_all, least_rank, next_fit, rank_of, row_at
-from escala.kernel.reservation import reserve_head
+from escala.kernel.reservation import all_held, most_extra, most_free, reserve_head
 from escala.kernel.state import World
 from escala.kernel.urgency import beyond_first, front_of
 
@@ -52,10 +52,11 @@ def _by_rank(w: World, frontier: Any) -> None:
     if j == codes.NONE:
         return
     reserve_head(w, j, frontier)
+    held = all_held(w, j)
     window = window_of(w)
     while s.n_queued > 1:
-        free = s.free_on + s.free_boot + s.free_off
-        j = _behind(w, rank_of(w, j), free, window, s.extra) if free > 0 else codes.NONE
+        free = most_free(w, held)
+        j = _behind(w, rank_of(w, j), free, window, most_extra(w, held)) if free > 0 else codes.NONE
         if j == codes.NONE:
             return
         pass_head(w, j)
@@ -99,9 +100,10 @@ def _by_urgency(w: World, frontier: Any) -> None:
     if n == 0:
         return
     reserve_head(w, w.front[0].row, frontier)
+    held = all_held(w, s.head)
     window = window_of(w)
-    free = s.free_on + s.free_boot + s.free_off
+    free, extra = most_free(w, held), most_extra(w, held)
     if w.o[0].passing == codes.BY_QUEUE:
-        backfill_urgent(w, 0, beyond_first(w, 0, n, free, window, s.extra), window)
+        backfill_urgent(w, 0, beyond_first(w, 0, n, free, window, extra), window, held)
     else:
-        backfill_urgent(w, 1, front_of(w, 1, free, window, s.extra), window)
+        backfill_urgent(w, 1, front_of(w, 1, free, window, extra), window, held)

@@ -45,6 +45,42 @@ def note_busy(w: World) -> None:
 
 
 @inlined
+def note_woken(w: World) -> None:
+    """The hold of a waiting job is over, or it is not held at all."""
+    if w.o[0].shutdown == codes.HOLD and w.s[0].woken != codes.NONE:
+        w.s[0].woken += 1
+
+
+@lean
+def all_held(w: World, head: int) -> bool:
+    """Is it known that no waiting job but `head` (NONE: none) may be given nodes that are not on?"""
+    s = w.s[0]
+    if w.o[0].shutdown != codes.HOLD or s.woken == codes.NONE or (w.o[0].if_busy == 1 and s.busy == 0):
+        return False
+    return s.woken == (1 if head != codes.NONE and hold_end(w, head) <= s.now else 0)
+
+
+@inlined
+def most_free(w: World, held: bool) -> int:
+    """Cores that may be given to some waiting job at most. held: see `all_held`."""
+    s = w.s[0]
+    return s.free_on if held else s.free_on + s.free_boot + s.free_off
+
+
+@inlined
+def extra_on(w: World) -> int:
+    """Free cores of nodes that are on which the reservation leaves alone."""
+    s = w.s[0]
+    return min(s.extra, s.free_on) if w.o[0].head == codes.LATEST_RELEASED else s.extra_on
+
+
+@inlined
+def most_extra(w: World, held: bool) -> int:
+    """The same of those that the reservation leaves alone."""
+    return extra_on(w) if held else w.s[0].extra
+
+
+@inlined
 def permission(w: World, j: int) -> int:
     """From when job `j` may be given nodes that are not on, us."""
     o = w.o[0]
@@ -196,11 +232,7 @@ def _no_reservation(w: World) -> None:
     s = w.s[0]
     s.extra = s.free_on + s.free_boot + s.free_off
     s.extra_on = s.free_on
-    if w.o[0].unit == 1:
-        w.bits[codes.SET_RESERVED, :] = bits.ZERO
-    else:
-        for n in range(w.o[0].n_nodes):
-            w.node[n].limit = np.int64(w.node[n].cores)
+    w.bits[codes.SET_RESERVED, :] = bits.ZERO
 
 
 @lean
@@ -228,22 +260,29 @@ def _reserve_words(w: World, need: int, woken: bool) -> None:
 @lean
 def _reserve_nodes(w: World, need: int, woken: bool) -> None:
     """Reserve cores on the lowest nodes; within a node, cores that are released later rather than those free now. Nodes
-    with nothing free and nothing released are passed over: they have no limit to set."""
+    with a core of the reservation are in SET_RESERVED: they alone have a limit."""
     s = w.s[0]
-    s.extra = 0
-    s.extra_on = 0
-    for i in range(w.bits.shape[1]):
+    s.extra = s.free_on + s.free_boot + s.free_off
+    s.extra_on = s.free_on
+    limited = w.bits[codes.SET_RESERVED]
+    limited[:] = bits.ZERO
+    for i in range(limited.shape[0]):
         free_now = w.bits[codes.SET_ON, i] | w.bits[codes.SET_BOOT, i] | w.bits[codes.SET_OFF, i]
-        word = free_now | w.bits[codes.SET_RELEASED, i]
-        while word != bits.ZERO:
+        word = w.bits[codes.SET_RELEASED, i] | (free_now if woken else w.bits[codes.SET_ON, i])
+        while word != bits.ZERO and need > 0:
             low = bits.lowest(word)
             word &= word - bits.ONE
             node = w.node[(i << 6) + low]
             free = node.free if (free_now >> np.uint64(low)) & bits.ONE != bits.ZERO else 0
             counted = free if (woken or node.power == codes.ON) else 0
             reserved = min(need, counted + node.released)
-            need -= reserved
-            node.limit = free + node.released - reserved
-            s.extra += min(free, node.limit)
-            if node.power == codes.ON:
-                s.extra_on += min(free, node.limit)
+            if reserved > 0:
+                need -= reserved
+                node.limit = free + node.released - reserved
+                bits.put(limited, (i << 6) + low)
+                fewer = free - min(free, node.limit)
+                s.extra -= fewer
+                if node.power == codes.ON:
+                    s.extra_on -= fewer
+        if need == 0:
+            return

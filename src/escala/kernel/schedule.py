@@ -13,7 +13,7 @@ from escala.kernel import codes
 from escala.kernel.fit import can_hold, start_if_fits
 from escala.kernel.nodes import switch_on
 from escala.kernel.queue import NO_LIMIT, SHORT_QUEUE, index_new, least_of_all, least_rank, next_fit, rank_of, row_at
-from escala.kernel.reservation import permission
+from escala.kernel.reservation import all_held, most_free, permission
 from escala.kernel.scores import best_packing, by_rank
 from escala.kernel.state import World
 from escala.kernel.urgency import beyond_first, front_of, most_urgent, next_urgent
@@ -121,8 +121,9 @@ def _greedy_walk(w: World) -> None:
     s = w.s[0]
     first = s.first if s.changed == 1 else first_new(w)
     done = codes.NONE  # ranks up to here were looked at
+    held = all_held(w, codes.NONE)
     while first != codes.NONE:
-        free = s.free_on + s.free_boot + s.free_off if w.o[0].plain == 1 else NO_LIMIT
+        free = most_free(w, held) if w.o[0].plain == 1 else NO_LIMIT
         best = least_rank(w, first, done, free, NO_LIMIT, NO_LIMIT)
         if best == codes.NONE:
             return
@@ -138,8 +139,9 @@ def _greedy_tree(w: World) -> None:
     o = w.o[0]
     index_new(w)
     rank = s.first if o.ordering == codes.BY_QUEUE and s.n_queued > 0 else 0
+    held = all_held(w, codes.NONE)
     while s.n_queued > 0:
-        free = s.free_on + s.free_boot + s.free_off if o.plain == 1 else NO_LIMIT
+        free = most_free(w, held) if o.plain == 1 else NO_LIMIT
         rank = next_fit(w, rank, free, NO_LIMIT, NO_LIMIT)
         if rank >= o.n_ranks:
             return
@@ -156,9 +158,10 @@ def _greedy_urgent(w: World, new: int) -> None:
         if j != codes.NONE:
             start_if_fits(w, j)
         return
-    n = front_of(w, 0, s.free_on + s.free_boot + s.free_off, NO_LIMIT, NO_LIMIT)
+    held = all_held(w, codes.NONE)
+    n = front_of(w, 0, most_free(w, held), NO_LIMIT, NO_LIMIT)
     while True:
-        free = s.free_on + s.free_boot + s.free_off
+        free = most_free(w, held)
         n = next_urgent(w, 0, n, free, NO_LIMIT, NO_LIMIT)
         if n == 0:
             return

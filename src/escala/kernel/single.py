@@ -223,11 +223,10 @@ def _pass_spread(w: World, j: int, cores: Any, waking: bool) -> None:
         )
         if in_set:
             total += min(free_cores(w, n), w.node[n].limit)
-        if w.o[0].unit == 1:
-            if cores[n] > 0:
-                bits.drop(w.bits[codes.SET_RESERVED], n)
-            else:
-                bits.put(w.bits[codes.SET_RESERVED], n)
+        if w.o[0].unit == 1 and cores[n] > 0:
+            bits.drop(w.bits[codes.SET_RESERVED], n)
+        else:
+            bits.put(w.bits[codes.SET_RESERVED], n)
     if need <= total:
         start(w, j, True, waking)
         c = np.int64(w.run[j].chunk)

@@ -98,6 +98,8 @@ SCALARS = np.dtype(
         ("tick_us", "i8"),  # next periodic decision
         ("ticked", "i8"),  # 1: this decision is a periodic one
         ("busy", "i8"),  # hold if busy: 1: some job ran when this decision began
+        # hold: waiting jobs whose hold is over; NONE: not counted, as the rules have changed during the run
+        ("woken", "i8"),
         ("n_planned", "i8"),  # conservative: jobs that had ended at its last decision
         ("n_slices", "i8"),
         ("n_rows", "i8"),  # rows of the agenda ever in use

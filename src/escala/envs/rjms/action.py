@@ -93,6 +93,7 @@ def set_hold(w: World, period_us: int, fraction: float) -> None:
     are fractions."""
     s = w.s[0]
     w.o[0].fraction = fraction
+    s.woken = codes.NONE
     j = s.first
     while j != codes.NONE:
         end = hold_end(w, j)

@@ -51,6 +51,7 @@ def _put_in_force(w: World, rules: Any, kept: bool) -> None:
         note_busy(w)
     s.overdue = 1
     s.changed = 1
+    s.woken = codes.NONE
     next_due(w)
 
 
