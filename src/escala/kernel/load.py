@@ -138,6 +138,13 @@ def _begin(w: World, now: int) -> None:
     s.overdue = 1
     s.instants = 1
     s.phase = PHASE_TAKEN_IN
+    _empty(w)
+
+
+@lean
+def _empty(w: World) -> None:
+    """No node in a set, no job in the search tree, nothing in the ledger, nobody's jobs counted."""
+    s = w.s[0]
     w.bits[:, :] = bits.ZERO
     cells = w.o[0].n_ranks
     base = 0

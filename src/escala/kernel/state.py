@@ -84,8 +84,7 @@ SCALARS = np.dtype(
         ("indexed", "i8"),  # rows below this are in the search tree while they are queued
         ("aged", "i8"),  # rows below this have waited the guard, or do not wait
         ("in_front", "i8"),  # size of the front of a walk in order
-        # conservative, unless its agenda is kept: the next planned start, which may fall on no other event
-        ("next_plan_us", "i8"),
+        ("next_plan_us", "i8"),  # conservative, agenda not kept: the next planned start, maybe no other event
         ("next_aged_us", "i8"),  # when the next waiting job will have waited the guard
         ("head", "i8"),  # job that holds the reservation, NONE: none
         ("touched", "i8"),  # first of the users of whom something changed since the last decision, NONE: none
@@ -98,8 +97,7 @@ SCALARS = np.dtype(
         ("tick_us", "i8"),  # next periodic decision
         ("ticked", "i8"),  # 1: this decision is a periodic one
         ("busy", "i8"),  # hold if busy: 1: some job ran when this decision began
-        # hold: waiting jobs whose hold is over; NONE: not counted, as the rules have changed during the run
-        ("woken", "i8"),
+        ("woken", "i8"),  # hold: waiting jobs whose hold is over; NONE: not counted, as rules changed during the run
         ("n_planned", "i8"),  # conservative: jobs that had ended at its last decision
         ("n_slices", "i8"),
         ("n_rows", "i8"),  # rows of the agenda ever in use
