@@ -16,7 +16,7 @@ from escala.report.labels import beside
 from escala.report.page import write_report
 from escala.report.parts import Section
 from escala.report.plots import _WIDTH
-from escala.report.quantities import number, percent, quantity, scale
+from escala.report.quantities import among, percent, quantity, scale
 from escala.report.style import INK, policy_colour, styled
 from escala.report.tables import Cell, Table
 from escala.tuning.joint import LONGEST, MARGINS, WAITS, Frontier
@@ -86,7 +86,7 @@ def _kept(ours: Mapping[str, float], base: Mapping[str, float], margin: float) -
 
 def _times(ours: float, base: float) -> str:
     divisor, unit = scale("s", max(ours, base))
-    return f"{number(ours / divisor)} in place of {number(base / divisor)} {unit}"
+    return f"{among('s', ours, divisor)} in place of {among('s', base, divisor, unit)}"
 
 
 def _interval(found: Ratio) -> str:
@@ -123,7 +123,10 @@ def rows(found: Frontier, names: Sequence[str]) -> Table:
         headers.append((quantity(metric).name, unit, quantity(metric).meaning))
         changes = [float(value) / float(base[metric]) - 1.0 if base[metric] else float("nan") for value in values]
         columns.append(
-            [Cell(number(value / divisor), percent(change)) for value, change in zip(values, changes, strict=True)]
+            [
+                Cell(among(quantity(metric).kind, value, divisor), percent(change))
+                for value, change in zip(values, changes, strict=True)
+            ]
         )
     who = [Cell(marks.shown(n, found.knows), notes[n], plain=True) for n in names]
     return Table(

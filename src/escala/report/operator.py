@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from escala.errors import EscalaError
-from escala.report.quantities import Quantity, count, number, quantity, scale
+from escala.report.quantities import Quantity, among, count, number, quantity, scale
 from escala.report.tables import Cell, Table
 
 Summary = Mapping[str, float | int]
@@ -106,7 +106,7 @@ def energy_table(summaries: Mapping[str, Summary], *, exact: bool = True, captio
         what = DID_NOT_START if metric == UNSTARTED else quantity(metric)
         divisor, unit = scale(what.kind, max((abs(v) for v in values if math.isfinite(v)), default=0.0))
         headers.append((what.name, unit, what.meaning))
-        columns.append([Cell(count(v) if what.kind == "n" and exact else number(v / divisor)) for v in values])
+        columns.append([Cell(count(v) if what.kind == "n" and exact else among(what.kind, v, divisor)) for v in values])
     return Table(headers, list(zip(*columns, strict=True)), caption)
 
 

@@ -119,6 +119,15 @@ def number(value: float, digits: int = 4) -> str:
     return text.replace(",", "\u202f").replace("-", "−")
 
 
+def among(kind: str, value: float, divisor: float, unit: str = "") -> str:
+    """A value of a kind among others that are read in one unit, see `scale`. Where less than a hundredth of that unit
+    is left of it, it stands in its own, which is named: 0.29 s among hours. unit: to be named after the others."""
+    own, smaller = scale(kind, value)
+    if own < divisor and 0.0 < abs(value) < divisor / 100.0:
+        return f"{number(value / own)}\u202f{smaller}"
+    return f"{number(value / divisor)}\u202f{unit}" if unit else number(value / divisor)
+
+
 def count(value: float) -> str:
     """A whole number, thousands apart by a thin space; "–" for what has no value."""
     return f"{round(value):,}".replace(",", "\u202f").replace("-", "−") if math.isfinite(value) else "–"

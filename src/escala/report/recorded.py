@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from escala.metrics.recorded import FACTOR, LEAST_S
-from escala.report.quantities import count, number, scale
+from escala.report.quantities import among, count, scale
 from escala.report.tables import Cell, Table
 
 Waits = Mapping[str, Any]
@@ -131,9 +131,9 @@ def _of_queue(found: Waits, queue: str, which: str) -> float:
 
 
 def _in_one_unit(waits_s: Sequence[float]) -> list[str]:
-    """Waits that are read against each other, in the unit of the largest."""
+    """Waits that are read against each other, in the unit of the largest; see `among`."""
     divisor, unit = scale("s", max((w for w in waits_s if math.isfinite(w)), default=0.0))
-    return [f"{number(w / divisor)}\u202f{unit}" if math.isfinite(w) else "–" for w in waits_s]
+    return [among("s", w, divisor, unit) if math.isfinite(w) else "–" for w in waits_s]
 
 
 def _counted(found: Waits) -> str:

@@ -14,7 +14,7 @@ import polars as pl
 
 from escala.metrics.compare import COUNTS, KNOWS, change, measured
 from escala.report import marks
-from escala.report.quantities import count, number, percent, quantity, scale
+from escala.report.quantities import among, count, number, percent, quantity, scale
 
 Summary = Mapping[str, float | int]
 
@@ -72,7 +72,7 @@ def metric_column(
         what.kind, median(map(abs, finite)) if finite else 0.0
     )  # of the middle value: one huge value must not squeeze the rest
     whole = what.kind == "n" and exact
-    texts = [count(v) if whole else number(v / divisor) for v in values]
+    texts = [count(v) if whole else among(what.kind, v, divisor) for v in values]
     goal = {"less": min, "more": max}.get(what.better)
     top = goal(finite) if goal and finite else math.nan
     best = [math.isclose(v, top, rel_tol=1e-9) for v in values]
@@ -129,7 +129,7 @@ def comparison_tables(comparison: pl.DataFrame) -> list[Table]:
         what = quantity(str(metric))
         finite = [abs(v) for v in rows["mean"] if v is not None and math.isfinite(v)]
         divisor, unit = scale(what.kind, max(finite, default=0.0))
-        body = [_compared(row, divisor, what.better) for row in rows.iter_rows(named=True)]
+        body = [_compared(row, what.kind, divisor, what.better) for row in rows.iter_rows(named=True)]
         headers = [
             ("Policy", "", ""),
             (what.name, unit, what.meaning or "mean over episodes"),
@@ -151,10 +151,10 @@ def comparison_tables(comparison: pl.DataFrame) -> list[Table]:
     return tables
 
 
-def _compared(row: Mapping[str, Any], divisor: float, better: str) -> list[Cell]:
+def _compared(row: Mapping[str, Any], kind: str, divisor: float, better: str) -> list[Cell]:
     low, high = row["change_low"], row["change_high"]
     gain = None not in (low, high) and outcome(row, better) == "better"
-    cells = [Cell(str(row["policy"]), plain=True), Cell(number(row["mean"] / divisor))]
+    cells = [Cell(str(row["policy"]), plain=True), Cell(among(kind, row["mean"], divisor))]
     if row["difference"] is None:
         return [*cells, Cell("reference"), Cell("–"), Cell("–"), Cell(number(row["mean_rank"], 3))]
     cells.append(Cell(percent(row["change"]), between(low, high, 0.01, signed=True), best=gain))

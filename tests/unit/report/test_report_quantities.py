@@ -9,7 +9,9 @@ import pytest
 
 from escala.metrics import summarise
 from escala.metrics.compare import METRICS
-from escala.report.quantities import QUANTITIES, amount, count, number, percent, quantity, scale
+from escala.report import recorded
+from escala.report.quantities import QUANTITIES, among, amount, count, number, percent, quantity, scale
+from escala.report.tables import metric_column
 from escala.tuning.measures import FIGURES
 
 
@@ -28,6 +30,32 @@ from escala.tuning.measures import FIGURES
 )
 def test_number(value: float, text: str) -> None:
     assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "largest", "text"),
+    [
+        ("s", 0.2857, 10800.0, "0.2857\u202fs"),  # 0.00007937 h
+        ("s", 35.9, 10800.0, "35.90\u202fs"),
+        ("s", 36.0, 10800.0, "0.01000\u202fh"),
+        ("s", 0.0, 10800.0, "0\u202fh"),
+        ("s", -5.0, 10800.0, "−5.000\u202fs"),
+        ("s", 0.2857, 1.5, "0.2857\u202fs"),
+        ("J", 720.0, 3.6e9, "720.0\u202fJ"),
+        ("%", 0.00001, 1.0, "0.001000\u202f%"),
+        ("s", math.nan, 10800.0, "–\u202fh"),
+    ],
+)
+def test_little_beside_much_is_in_a_unit_of_its_own(kind: str, value: float, largest: float, text: str) -> None:
+    divisor, unit = scale(kind, largest)
+    assert among(kind, value, divisor, unit) == text
+    assert among(kind, value, divisor) == text.removesuffix(f"\u202f{unit}") or unit == "s"
+
+
+def test_a_wait_of_seconds_among_hours_is_read_at_once() -> None:
+    waits = {"mean_recorded_s": 10800.0, "mean_replayed_s": 0.2857, "jobs": 9, "of": 9}
+    assert "3.000\u202fh in the log itself, 0.2857\u202fs here" in recorded.means(waits | {"n": 9, "counted": 9})
+    assert metric_column("mean_wait_s", [10800.0, 0.2857, 7200.0])[2] == ["3.000", "0.2857\u202fs", "2.000"]
 
 
 @pytest.mark.parametrize(("value", "text"), [(0, "0"), (1234567, "1\u202f234\u202f567"), (math.nan, "–")])
