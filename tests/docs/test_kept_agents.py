@@ -23,9 +23,6 @@ LONG = (
     "deepshutdown2020",
     "grid2019/fresh",
     "grid2019/open",
-    "marl2024/ahead-2x1",
-    "marl2024/printed",
-    "marl2024/team-3x2",
 )
 """The agents that take longest, as their names begin: their figures under `make fuzz`."""
 
@@ -35,9 +32,6 @@ OF_THEM = (
     ("deepshutdown2020", "orion-1-0"),
     ("grid2019", "fresh-190-0"),
     ("grid2019", "open-all-1"),
-    ("marl2024", "ahead-2x1-0"),
-    ("marl2024", "printed-3x1-0"),
-    ("marl2024", "team-3x2-0"),
 )
 """One of each kind: its first figure in every run of the tests. tests/digests has decisions of all."""
 
@@ -93,6 +87,16 @@ def test_the_seeds_of_grid2019_are_those_of_its_means() -> None:
         for how, end in (("sampled", ""), ("likeliest", ", likeliest")):
             row = table.row(by_predicate=(pl.col("load") == load) & (pl.col("policy") == f"{policy}{end}"), named=True)
             assert len(seeds) == 5 and seeds[how].mean() == pytest.approx(row["mean_slowdown"], abs=2e-6)
+
+
+def test_the_seeds_of_marl2024_are_those_of_its_means() -> None:
+    """Every kind of team, shape and load, by greedy actions."""
+    own = pl.read_csv(ROOT / "marl2024" / "tables" / "seeds.csv").filter(acting="likeliest")
+    table = pl.read_csv(ROOT / "marl2024" / "tables" / "slowdown.csv")
+    means = own.group_by("shape", "load", pl.col("kind") + ", likeliest").agg(pl.col("mean_slowdown").mean(), pl.len())
+    both = means.join(table, left_on=("shape", "load", "kind"), right_on=("shape", "load", "policy"), suffix="_told")
+    assert len(both) > 100 and both["len"].to_list() == both["seeds"].to_list()
+    assert both["mean_slowdown"].to_list() == pytest.approx(both["mean_slowdown_told"].to_list(), abs=2e-6)
 
 
 @pytest.mark.parametrize("load", [10, 40, 70, 100, 130, 160, 190])
