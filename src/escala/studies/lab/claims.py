@@ -49,6 +49,11 @@ class Claim:
         object.__setattr__(self, "reproduces", judged)
 
 
+VERDICTS = (
+    "*reproduces*: yes where our whole interval is at the paper's figure or better, no where all of it is worse. "
+    "*meets aim*: the same against a mark of our own, which the note names. –: undecided, or there is nothing to reach."
+)
+"""What the two verdicts of a claim mean, above their table."""
 FINDINGS = "findings.csv"
 """Of a study's tables, what was found beyond the paper's claims."""
 ROW = {
@@ -129,6 +134,8 @@ def write_claims(folder: Path, title: str, every: Sequence[Claim], about: str) -
         f"# {title}",
         "",
         about,
+        "",
+        VERDICTS,
         "",
         "| id | claim | paper | ours (95 % interval) | unit | seeds | episodes | reproduces | meets aim | note |",
     ]
