@@ -24,6 +24,7 @@ from escala.tuning.candidates import BASELINES, GUARDS_H, PLAIN, SCORES
 from escala.tuning.measures import Floats, figures, jobs_of
 from escala.tuning.promise import promise_of
 from escala.tuning.split import split_of
+from escala.tuning.steps import EVEN
 
 SLOWDOWN, OTHERS, MODEL = "bounded_slowdown", "others", "model"
 COLUMN = "estimate_of_model"
@@ -138,10 +139,11 @@ def prior_of(name: str, logs: Mapping[str, list[Cut]], same: Mapping[str, tuple[
     return {kind: sum(values) / len(values) for kind, values in found.items()}
 
 
-RULES, BY_MODEL = "the rule that `tune` takes", "rules, always ordered by the model"
+RULES, BY_MODEL = "the best rule", "rules, always ordered by the model"
+TAKEN = "rules and the score of the other logs, by requests or the model (`tune`)"
 WAYS: dict[str, Callable[[Candidate], bool]] = {
     RULES: rules,
-    "the same, without the three plain ones": lambda one: rules(one) and one.guard_h > 0,
+    "the best rule, without the three plain ones": lambda one: rules(one) and one.guard_h > 0,
     "rules, ordered by requests, `last2` or the model": lambda one: one.score != OTHERS,
     BY_MODEL: lambda one: one.score != OTHERS and one.estimate == MODEL,
     "the score of the other logs, any estimate": lambda one: one.score == OTHERS,
@@ -161,8 +163,13 @@ def summary(logs: Mapping[str, list[Cut]], same: Mapping[str, tuple[str, ...]]) 
     def afterwards(part: Part) -> Candidate:
         return min((one for one in part if part[one].excess <= 0.0), key=lambda one: part[one].ratio)
 
+    def taken(part: Part) -> Candidate:
+        even = {one.kind: -EVEN for one in part if one.estimate == MODEL}
+        return best(part, lambda one: one.estimate != "last2", even)
+
     prior = {name: prior_of(name, logs, same) for name in logs}
-    table = {
+    table = {TAKEN: [over(cut, {name: taken(logs[name][cut][0]) for name in logs}) for cut in range(3)]}
+    table |= {
         way: [over(cut, {name: best(logs[name][cut][0], among) for name in logs}) for cut in range(3)]
         for way, among in WAYS.items()
     }

@@ -111,24 +111,36 @@ def _chance(tuned: Tuned) -> list[str]:
 
 def beyond(tuned: Tuned | Several) -> list[str]:
     """What came of what was tried beyond the rules."""
-    kept = [step.name for step in tuned.steps if step.name == tuned.chosen]
+    kept = next((step for step in tuned.steps if step.name == tuned.chosen), None)
     best = [
         f"{part} ({step.name}: {ratio_text(step.ratio)} of the best rule)"
         for part in PARTS
         if (step := best_of([one for one in tuned.steps if one.part == part])) is not None
     ]
     told = [tuned.without] if tuned.without else []
-    if kept:
-        told.append(
-            f"{tuned.chosen} was ahead of the best rule, {tuned.rule}, on weeks of the past that its choice had not "
-            "seen."
-        )
+    if kept is not None:
+        told.append(_kept(kept, tuned.rule))
     elif best:
         told.append(
-            "Nothing tried beyond the rules was ahead of the best rule on weeks of the past that its choice had not "
-            f"seen, so it stays: {'; '.join(best)}."
+            f"Nothing tried beyond the rules was better than {tuned.rule} on the past and, where that is asked, ahead "
+            f"by the whole interval on weeks that its choice had not seen, so it stays: {'; '.join(best)} there."
         )
     return told
+
+
+def _kept(step: Step, rule: str) -> str:
+    """Why it is the policy."""
+    unseen = "on weeks of the past that its choice had not seen"
+    if step.ahead:
+        return f"{step.name} was ahead of the best rule, {rule}, {unseen}."
+    return (
+        f"{step.name} was better than the best rule, {rule}, on the past, or as good. {_first(unseen)} alone that is "
+        f"not shown ({ratio_text(step.ratio)} of the best rule); on other logs its kind was ahead."
+    )
+
+
+def _first(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _perfect(tuned: Tuned) -> list[str]:

@@ -1,12 +1,14 @@
-"""Beyond the rules: predictions, orders of those who pass, and searched weights, each kept only if it is ahead of the
-best rule on weeks of the past that its search has not seen.
+"""Beyond the rules: predictions, orders of those who pass, given scores, searched weights; and which of them is kept.
 
 A candidate that was chosen on one part of the past is judged on another, beside the rule that is best on that same
 part: what is chosen from many is worse elsewhere, and so is a rule. Of predictions, and of orders of those who pass,
 the one with the least value on the first part (`split`) is judged on the rest. Searched weights, and the guards of
-given scores, are chosen on each half and judged on the other (`search`). Kept is what keeps the promise on the whole
-past, is ahead by the whole interval over paired weeks and in the figure of all weeks together, and has a better value
-on the whole past than the best rule there.
+given scores, are chosen on each half and judged on the other (`search`).
+
+Two kinds were ahead on the pasts of many logs (docs/studies/queue2026.md): orders by a model of the log's own past, and
+given scores. Of one log's weeks few can prove as much, so these are chosen as rules are, by their value on the whole
+past under the promise. Everything else is kept only where it is ahead of the best rule by the whole interval over
+paired weeks that its choice had not seen, in the figure of all those weeks together, and on the whole past.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.policies.schedulers import Scheduler
+from escala.policies.tuned import parts_of
+from escala.prediction.folder import is_model
 from escala.tuning import judge
 from escala.tuning.choice import REFERENCE, Ranked, Tried, value
 from escala.tuning.measures import Figures, Floats, Jobs, figures
@@ -29,6 +33,8 @@ from escala.tuning.split import Split
 from escala.workload import Workload
 
 PREDICTION, PASSING, GIVEN, WEIGHTS = PARTS = "prediction", "backfill", "given score", "weights"
+EVEN = 0.02
+"""Values (logarithms of ratios) so near each other say nothing: then the order goes by a model."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,23 @@ class Step:
         return self.scheduler if isinstance(self.scheduler, str) else self.scheduler.name
 
     @property
+    def by_model(self) -> bool:
+        """Does its order go by a model, and its plan by requests?"""
+        said = parts_of(self.name)
+        return is_model(said.get("order_estimate", "")) and "estimate" not in said
+
+    @property
+    def held(self) -> bool:
+        """Is it of a kind that was ahead on other logs?"""
+        plain = set(parts_of(self.name)).isdisjoint({"estimate", "order_estimate"})
+        return self.part in (PREDICTION, GIVEN) and (self.by_model or plain)
+
+    @property
+    def worth(self) -> float:
+        """Its value on the whole past, with what an order by a model has before others."""
+        return self.whole - EVEN * self.by_model
+
+    @property
     def ahead(self) -> bool:
         """Is it ahead of the best rule by the whole interval, and keeps the promise?"""
         high = self.ratio[2]
@@ -69,7 +92,8 @@ class Step:
         return {
             "part": self.part,
             "name": self.name,
-            "kept": self.ahead,
+            "ahead": self.ahead,
+            "held": self.held,
             "value": self.whole,
             "validation": list(self.ratio),
             "total": self.total,
@@ -96,6 +120,12 @@ class Past:
     def spans(self) -> tuple[tuple[float, float], ...]:
         """The two halves, and all of it, each [s, s)."""
         return *self.split.halves, (self.split.first_s, self.split.at_s)
+
+    @property
+    def parts(self) -> bool:
+        """Have the halves, and the part that is judged, jobs?"""
+        spans = (*self.spans, (self.split.first_s, self.split.fit_until_s), (self.split.fit_until_s, self.split.at_s))
+        return all(self.inside(span).any() for span in spans)
 
     def inside(self, span: tuple[float, float]) -> NDArray[np.bool_]:
         """Which jobs are submitted in a span [s, s)."""
@@ -186,14 +216,20 @@ class Pasts:
 
 
 def best_of(steps: Sequence[Step]) -> Step | None:
-    """The one with the least value on the first part, of those that keep the promise."""
-    return min((step for step in steps if step.excess == 0.0), key=lambda step: step.fit, default=None)
+    """The one with the least value on the first part, then on all of it, of those that keep the promise."""
+    return min((step for step in steps if step.excess == 0.0), key=lambda step: (step.fit, step.whole), default=None)
 
 
 def kept_of(steps: Sequence[Step], rule: float) -> list[Step]:
-    """What is kept: the best of each part, where it is ahead of the best rule (`rule`: its value on the whole past);
-    the last is best."""
-    best = [best_of([step for step in steps if step.part == part]) for part in PARTS]
-    return sorted(
-        (step for step in best if step is not None and step.ahead and step.whole < rule), key=lambda step: -step.whole
-    )
+    """What is kept: of each part the best that is better than the best rule (`rule`: its value on the whole past); the
+    last is best."""
+    found = [_kept([step for step in steps if step.part == part], rule) for part in PARTS]
+    return sorted((step for step in found if step is not None), key=lambda step: -step.worth)
+
+
+def _kept(steps: Sequence[Step], rule: float) -> Step | None:
+    """Of one part: those of a kind that held elsewhere, and the best of the others where it is ahead."""
+    other = best_of([step for step in steps if not step.held])
+    among = [step for step in steps if step.held and step.excess == 0.0]
+    among += [other] if other is not None and other.ahead and other.whole < rule else []
+    return min((step for step in among if step.worth < rule), key=lambda step: step.worth, default=None)

@@ -20,12 +20,13 @@ from escala.policies.pairs import Begin
 from escala.policies.queues import ESCALA
 from escala.policies.schedulers import Scheduler
 from escala.policy import name_of
+from escala.prediction.folder import is_model
 from escala.tuning import judge
 from escala.tuning.asked import Asked, asked_of, read_of
 from escala.tuning.candidates import candidates
 from escala.tuning.choice import REFERENCE, best, ranked, tried
 from escala.tuning.measures import Floats, Jobs, figures
-from escala.tuning.models import fitted, with_models
+from escala.tuning.models import FITTED, fitted, with_models
 from escala.tuning.near import PREDICTORS, passed, predicted, usable
 from escala.tuning.parts import Part, parts_in
 from escala.tuning.replays import PAST, WHOLE, Replays
@@ -189,26 +190,39 @@ def _past(replays: Replays, log: Workload, split: Split, asked: Asked) -> Past:
 
 def _beyond(pasts: Pasts, asked: Asked) -> tuple[list[Step], str]:
     """(what was tried beyond the rules, what is to be said of what was not)."""
-    each = pasts.each
+    each, predictors, searches, passing, short = pasts.each, asked.predictors, asked.searches, True, ""
+    if not all(past.parts for past in each):
+        return [], "Nothing beyond the rules was tried: a half of the past, or its last part, has no jobs."
     if not all(past.split.validates for past in each):
         whose = "the past's last part" if len(each) == 1 else "the last part of each log's past"
-        return (
-            [],
-            f"Nothing beyond the rules was tried: that needs {LEAST_VALIDATION_WEEKS} weeks of {whose} to judge it by.",
+        short = (
+            "Beyond the rules only given scores and orders by a model were tried: the rest needs "
+            f"{LEAST_VALIDATION_WEEKS} weeks of {whose} to judge it by."
         )
-    usable_, without = usable([past.log for past in each], asked.predictors)
+        predictors, searches, passing = [one for one in predictors if one == FITTED or is_model(one)], 0, False
+    usable_, without = usable([past.log for past in each], predictors)
     named_, models, lost = fitted(each, usable_, pasts.seed)
-    names = {PREDICTION: predicted(pasts.rules, named_) if named_ else [], PASSING: passed(pasts.rule.name)}
-    every = {name: with_models(name, models) for some in names.values() for name in some}
-    steps = list[Step]()
-    if every:
-        what = f"replaying the past under {len(every)} schedulers near the best rule"
-        waits = [past.replays.play(PAST, past.log, [*every.values()], what)[1] for past in each]
-        steps = [
-            pasts.step(part, every[name], [own[name] for own in waits]) for part, some in names.items() for name in some
-        ]
-    steps += search(pasts, arms_of(named_, models), asked.searches, asked.scores)
-    return steps, " ".join(text for text in (without, lost) if text)
+    names = {
+        PREDICTION: predicted(pasts.rules, named_) if named_ else [],
+        PASSING: passed(pasts.rule.name) if passing else [],
+    }
+    steps = _replayed(pasts, {part: {name: with_models(name, models) for name in some} for part, some in names.items()})
+    steps += search(pasts, arms_of(named_, models), searches, asked.scores)
+    return steps, " ".join(text for text in (short, without, lost) if text)
+
+
+def _replayed(pasts: Pasts, parts: Mapping[str, Mapping[str, str | Scheduler]]) -> list[Step]:
+    """Schedulers near the best rules, by part and name, judged on the pasts."""
+    every = {name: one for some in parts.values() for name, one in some.items()}
+    if not every:
+        return []
+    what = f"replaying the past under {len(every)} schedulers near the best rule"
+    waits = [past.replays.play(PAST, past.log, [*every.values()], what)[1] for past in pasts.each]
+    return [
+        pasts.step(part, one, [own[name] for own in waits])
+        for part, some in parts.items()
+        for name, one in some.items()
+    ]
 
 
 def _later(replays: Replays, log: Workload, split: Split, schedulers: Sequence[Any]) -> tuple[Jobs, dict[str, Floats]]:

@@ -328,10 +328,21 @@ def test_without_users_or_predictors_no_prediction_is_tried() -> None:
     assert not any(step.part == "prediction" for step in escala.tune(log, MACHINE, predictors=[], searches=0).steps)
 
 
-def test_a_short_past_keeps_the_best_rule_and_says_so() -> None:
+def test_a_short_past_tries_only_what_held_on_other_logs_and_says_so() -> None:
     tuned = _tuned(CONGESTED)
-    assert tuned.chosen == tuned.rule and tuned.steps == [] and "needs 3 weeks" in tuned.without
+    assert {step.part for step in tuned.steps} == {"prediction", "given score"} and all(s.held for s in tuned.steps)
+    assert "needs 3 weeks" in tuned.without and "only given scores and orders by a model" in tuned.without
+    best = min(step.worth for step in tuned.steps if step.excess == 0.0)
+    rule = min(rule.value for rule in tuned.tried if rule.excess == 0.0)
+    assert tuned.chosen == tuned.rule and rule <= best
     assert [part.part for part in tuned.parts] == ["order", "guard", "perfect runtimes"]
+
+
+def test_a_past_with_an_empty_half_keeps_the_best_rule_and_says_so() -> None:
+    log = _log(CONGESTED, weeks=14.0)
+    quiet = pl.col("submit_s").is_between(4 * WEEK_S, 9 * WEEK_S)
+    tuned = escala.tune(log.with_jobs(log.jobs.filter(~quiet)), MACHINE, searches=0)
+    assert tuned.chosen == tuned.rule and tuned.steps == [] and "has no jobs" in tuned.without
 
 
 @pytest.mark.parametrize("name", ["runtime", "walltime", "last3"])
