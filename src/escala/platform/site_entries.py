@@ -11,11 +11,12 @@ import numpy as np
 
 from escala.errors import EscalaError, quoted
 from escala.platform import power as power_profiles
-from escala.platform.hostlist import hosts_of
+from escala.platform.hostlist import count_of, hosts_of
 from escala.platform.platform import check_size
 from escala.platform.power import PowerProfile
 from escala.platform.site import GPU, MEMORY, Partition, Site
 
+MOST_LISTED = 5_000_000  # nodes in all lists of partitions and closures that differ: some 15 s
 ENDLESS = ("infinite", "unlimited", "-1", "none", "")
 _SPAN = re.compile(r"(?:(\d{1,9})-)?(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?")
 
@@ -81,6 +82,8 @@ class Nodes:
         self.names: list[str] = []
         self.rows: list[dict[str, Any]] = []
         self.number: dict[str, int] = {}
+        self._lists: dict[tuple[str, bool], tuple[int, ...]] = {}
+        self._listed = 0  # nodes in them
 
     def add(self, hosts: Sequence[str], where: str, **told: Any) -> None:
         """A group of equal nodes: cores, memory_mb (None: not said), gpus, features, weight, threads, power."""
@@ -93,9 +96,21 @@ class Nodes:
             self.rows.append(told)
 
     def listed(self, text: str, where: str, sets: Mapping[str, str] | None = None) -> tuple[int, ...]:
-        """Numbers of the nodes that a host list names, rising; ALL: every one."""
-        if text.strip().upper() == "ALL":
-            return tuple(range(len(self.names)))
+        """Numbers of the nodes that a host list names, rising; ALL: every one. To be asked once all nodes are there. A
+        list is made once. EscalaError where all lists have more than `MOST_LISTED`."""
+        every = text.strip().upper() == "ALL"
+        key = "ALL" if every else text, sets is None
+        if key not in self._lists:
+            self._listed += len(self.names) if every else count_of(text, where)
+            if self._listed > MOST_LISTED:
+                raise EscalaError(
+                    f"{where}: with its nodes the lists of partitions and closures have more than {MOST_LISTED:,}: "
+                    "leave some out"
+                )
+            self._lists[key] = tuple(range(len(self.names))) if every else self._numbers(text, where, sets)
+        return self._lists[key]
+
+    def _numbers(self, text: str, where: str, sets: Mapping[str, str] | None) -> tuple[int, ...]:
         found: set[int] = set()
         for host in hosts_of(text, where):
             if sets and host in sets:

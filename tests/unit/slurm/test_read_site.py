@@ -10,6 +10,7 @@ import pytest
 
 import escala
 from escala import EscalaError
+from escala.platform import site_entries
 from escala.platform.hostlist import count_of, hosts_of
 from escala.platform.site_entries import gpus_of, seconds_of
 from escala.slurm import settings_of
@@ -188,6 +189,30 @@ def test_a_host_list_that_is_too_long_is_refused_before_it_is_made(text: str) ->
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 1e6
+
+
+def _site_of(tmp_path: Path, lists: list[str]) -> Path:
+    """A site.toml of five nodes whose partitions have these."""
+    parts = "".join(f'[[partitions]]\nname = "p{k}"\nnodes = "{text}"\n' for k, text in enumerate(lists))
+    (tmp_path / "site.toml").write_text(f'name = "x"\n[[nodes]]\nnames = "n[1-5]"\ncores = 4\n{parts}')
+    return tmp_path / "site.toml"
+
+
+def test_a_list_that_many_partitions_share_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """300 partitions of 100 000 nodes took minutes."""
+    made = list[str]()
+    once = site_entries.hosts_of
+    monkeypatch.setattr(site_entries, "hosts_of", lambda *told: made.append(told[0]) or once(*told))
+    monkeypatch.setattr(site_entries, "MOST_LISTED", 14)
+    site = escala.read_site(_site_of(tmp_path, ["n[1-4]"] * 300 + ["ALL"] * 300 + ["n[2-5]"]))
+    assert made == ["n[1-4]", "n[2-5]"]
+    assert [site.partitions[k].nodes for k in (0, 299, 300, 600)] == [(0, 1, 2, 3)] * 2 + [
+        (0, 1, 2, 3, 4),
+        (1, 2, 3, 4),
+    ]
+    with pytest.raises(EscalaError, match=r"site\.toml: partition 4 \(p3\).* have more than 14: leave some out"):
+        escala.read_site(_site_of(tmp_path, ["n[1-4]", "n[2-5]", "n[1-5]", "n[1-2]"]))
+    assert made[2:] == ["n[1-4]", "n[2-5]", "n[1-5]"], "counted before it is made"
 
 
 def test_many_brackets_are_one_name_and_odd_ones_a_line() -> None:
