@@ -40,7 +40,34 @@ def test_compilation_is_one_line_and_what_is_cached_is_silent(tmp_path: Path) ->
 def test_the_doctor_warms_the_usual_paths(escala_: Escala) -> None:
     outcome = escala_("doctor", "--warm", "--json")
     assert outcome.status == 0
-    assert all(f'"{name}"' in outcome.out for name in ("easy + timeout:300", "slurm", "escala/Slots-v0"))
+    desks = [f"desk of {scheduler} + {shutdown}" for scheduler, shutdown in warm.ASKED]
+    bounds = [f"bound of the {objective}" for objective in warm.BOUNDED]
+    names = ["easy + timeout:300", "slurm", "escala/Slots-v0", *desks, *bounds]
+    assert [name for name in names if f'"{name}"' not in outcome.out] == []
+
+
+ONCE_WARM = """
+import sys
+import escala
+from escala.live import Desk
+desk = Desk(escala.read_platform("16x4:grid5000"), "easy", "timeout:300")
+desk.warm()
+jobs = {"submit_s": [60.0 * k for k in range(40)], "runtime_s": [600.0] * 40, "walltime_s": [900.0] * 40}
+log = escala.Workload.from_jobs(jobs | {"cores": [1 + 7 * k % 13 for k in range(40)]})
+for objective in ("bounded-slowdown", "waste"):
+    found = escala.bound(log, "4x4:grid5000", objective, limit_s=1.0)
+    assert found.lower > 0
+print("numba" in sys.modules)
+"""
+
+
+@pytest.mark.slow
+def test_a_desk_and_a_bound_compile_nothing_once_the_doctor_has_warmed(escala_: Escala) -> None:
+    """What must be translated imports Numba; jobs and a machine other than those that were warmed."""
+    assert escala_("doctor", "--warm").status == 0
+    env = {name: value for name, value in os.environ.items() if name != "NUMBA_BOUNDSCHECK"}
+    done = subprocess.run([sys.executable, "-c", ONCE_WARM], capture_output=True, text=True, timeout=300, env=env)
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
 
 
 def test_what_is_warmed_exists() -> None:

@@ -86,7 +86,10 @@ def _warmed(wanted: bool) -> list[str]:
 def doctor(
     clean: Clean = False,
     warm: Annotated[
-        bool, typer.Option("--warm", help="compile the code of the usual paths now, for later runs")
+        bool,
+        typer.Option(
+            "--warm", help="compile now, for later runs: simulate, compare, serve, beside, bound, environments"
+        ),
     ] = False,
     as_json: opt.Json = False,
 ) -> None:
