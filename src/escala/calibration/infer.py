@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from escala.calibration.measured import notes_of
 from escala.errors import EscalaError, quoted
 from escala.platform.hostlist import count_of, hosts_of, in_order
 from escala.platform.site import Partition, Site
@@ -73,7 +74,7 @@ def inferred(log: Workload, begin: Begin | None = None) -> Inferred:
         for name, hosts in sorted(members.items())
     ]
     site = nodes.site(log.name, {}, partitions=tuple(partitions))
-    return Inferred(site, _notes(log, placed, site))
+    return Inferred(site, [*_notes(log, placed, site), *notes_of(log, site)])
 
 
 class Placed(NamedTuple):

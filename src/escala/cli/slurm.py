@@ -38,6 +38,7 @@ FIELDS = (
         "Reservation",
         "Constraints",
         "ReqMem",
+        "ConsumedEnergyRaw",
     ),
 )
 """What the reader uses, without names of jobs or command lines."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from escala.workload.columns import MEASURED
 from escala.workload.shapes import BEGIN
 
 PER_CORE_MB = 2**31
@@ -15,6 +16,7 @@ LATE_S = 1.0  # Slurm notes a job's eligibility up to a second after its submiss
 ARRAY = r"^(\d+)_\d+$"  # JobID of a task
 THROTTLE = r"\s(?:--array[= ]|-a ?)\S*%(\d+)"
 MOST_SLOTS = 100_000  # of one job
+MOST_JOULES = 1e15  # Slurm writes 2^64 - 2 where it does not know
 SIZES = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 FIELDS = ("nnodes", "allocnodes", "reqnodes")
 
@@ -46,6 +48,10 @@ def of_sacct(have: set[str], submission: str) -> dict[str, pl.Expr]:
     )
     kind = pl.coalesce(*(text.str.extract(_kind(1)) for text in tres))
     hosts = _text("nodelist", have)
+    joules = pl.coalesce(
+        _positive(_text("consumedenergyraw", have)),
+        _positive(_text("alloctres", have).str.extract(_tres("energy"))),
+    )
     array = pl.col("job_id").str.extract(ARRAY)
     throttle = pl.coalesce(_text("arraytaskthrottle", have), _text("submitline", have).str.extract(THROTTLE)).cast(
         pl.Int64, strict=False
@@ -62,6 +68,7 @@ def of_sacct(have: set[str], submission: str) -> dict[str, pl.Expr]:
         "array_limit": pl.when(array.is_not_null() & (throttle > 0)).then(throttle),
         "reservation": _text("reservation", have),
         BEGIN: pl.when(late & pl.lit(submission == "submit")).then("eligible_at"),
+        MEASURED: pl.when(joules <= MOST_JOULES).then(joules),
         "hosts": pl.when(~hosts.str.to_lowercase().is_in(["none assigned", "unknown", "none"])).then(hosts),
     }
 

@@ -31,7 +31,7 @@ NAMED = ("group", "account", "partition", "qos", "job_name", "executable")
 """Optional columns of names that are known when a job is submitted; predictions (`escala.prediction`) go by them."""
 
 
-HOSTS = "hosts"
+HOSTS, MEASURED = "hosts", "measured_joules"
 
 
 OPTIONAL: dict[str, pl.DataType] = {
@@ -42,6 +42,7 @@ OPTIONAL: dict[str, pl.DataType] = {
     **SHAPES,
     # where the log ran it, a host list; one that stands there n times gave n shares; no replay looks at it
     HOSTS: pl.String(),
+    MEASURED: pl.Float64(),  # what its nodes drew while it ran, J, > 0, as the log has it; no replay looks at it
 }
 
 

@@ -73,7 +73,7 @@ WANTED = (
         "gid",
         "jobname",
     ),
-    *("arraytaskthrottle", *asked.FIELDS),
+    *("arraytaskthrottle", "consumedenergyraw", *asked.FIELDS),
 )
 FREE_TEXT = (
     "jobname",

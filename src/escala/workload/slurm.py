@@ -16,7 +16,7 @@ from escala.errors import EscalaError
 from escala.reading import read_text, reading
 from escala.workload import asked
 from escala.workload.clean import COMPONENT, record_name
-from escala.workload.columns import HOSTS
+from escala.workload.columns import HOSTS, MEASURED
 from escala.workload.filters import Keep, every
 from escala.workload.heterogeneous import joined
 from escala.workload.ignored import COLUMNS
@@ -112,7 +112,7 @@ def together(frame: pl.DataFrame) -> SlurmLog:
     """Records for `clean`: a record once, and the components of a heterogeneous job as one. All that were submitted at
     one instant are needed to know it."""
     firsts: dict[str, str] = {}
-    shapes = [name for name in frame.columns if name in (*SHAPES, HOSTS) and name not in COLUMNS]
+    shapes = [name for name in frame.columns if name in (*SHAPES, HOSTS, MEASURED) and name not in COLUMNS]
     record = pl.struct(pl.exclude("line", PLACE, *COLUMNS))
     again = ~frame.select(record.is_first_distinct().alias("first"))["first"]  # sacct --duplicates, or overlaps
     counts = {"repeated record": _noted("repeated record", frame, again, firsts)}

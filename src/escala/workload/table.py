@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError, quoted
 from escala.forks import check_fork, note_use
 from escala.workload import transform
-from escala.workload.columns import ESTIMATE, HOSTS, NAMED, Columns, _completed, _frame, _typed
+from escala.workload.columns import ESTIMATE, HOSTS, MEASURED, NAMED, Columns, _completed, _frame, _typed
 from escala.workload.rule import Rule
 from escala.workload.shapes import BEGIN, MOST_S, SHAPES, first_late, shape_rules
 
 LEAST_S = 0.5e-6  # the clock ticks in microseconds: a shorter time would round to nothing
 MOST_CORES = 2**31 - 1  # of a job or a machine; some 40 million is the most that was ever built
 
-NULLABLE = ("user", "status", "wait_s", "queue", "flops", *NAMED, *SHAPES, HOSTS)
+NULLABLE = ("user", "status", "wait_s", "queue", "flops", *NAMED, *SHAPES, HOSTS, MEASURED)
 STATUSES = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT")
 
 

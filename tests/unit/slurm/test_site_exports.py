@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import escala
 from escala import EscalaError
 from escala.calibration import inferred
+from escala.calibration.measured import watts_of
 from escala.platform import Partition, PowerProfile, Site
 from escala.platform.closures import Closure
 from escala.platform.exports import read_exports
@@ -269,6 +270,34 @@ def test_a_site_from_where_jobs_ran(tmp_path: Path) -> None:
     assert result.jobs["state"].unique().to_list() == ["COMPLETED"], "the log can run on what was inferred from it"
     with pytest.raises(EscalaError, match="names no nodes on which jobs ran"):
         inferred(log.with_jobs(log.jobs.drop("hosts")))
+
+
+ENERGY = "JobID|Partition|Submit|Start|End|State|AllocCPUS|NNodes|NodeList|AllocTRES|ConsumedEnergyRaw\n" + "".join(
+    f"{job}|cpu|2024-01-01T00:00:00|2024-01-01T0{job}:00:00|2024-01-01T0{job}:{ran:02}:00|COMPLETED|{cores}|{nodes}|{hosts}|{tres}|{joules}\n"
+    for job, ran, cores, nodes, hosts, tres, joules in (
+        (1, 10, 8, 2, "n[1-2]", "cpu=8", 2 * 600 * 300),
+        (2, 10, 4, 1, "n1", "cpu=4,energy=198000,node=1", ""),
+        (3, 10, 2, 1, "n1", "cpu=2", 90_000),  # others may have been there
+        (4, 10, 4, 1, "n2", "cpu=4", 2**64 - 2),  # Slurm's word for unknown
+        (5, 0, 4, 1, "n2", "cpu=4", 50),
+        (6, 10, 6, 1, "b1", "cpu=6", 600 * 450),
+    )
+)
+
+
+def test_measured_joules_say_what_a_node_draws(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.txt"
+    path.write_text(ENERGY)
+    log = escala.read_workload(path, shapes=True)
+    assert log.jobs["measured_joules"].to_list() == [360_000.0, 198_000.0, 90_000.0, None, 50.0, 270_000.0]
+    found = inferred(log)
+    assert watts_of(log, found.site) == {4: [300.0, 330.0], 6: [450.0]}
+    told = next(note for note in found.notes if "of 4 cores" in note)
+    assert "draws 315 W" in told and "2 jobs" in told and "computing_w = 315" in found.notes[-1]
+    plain = escala.read_workload(path)
+    assert "measured_joules" not in plain.jobs.columns
+    assert watts_of(log.with_jobs(log.jobs.drop("measured_joules")), found.site) == {}
+    assert not any("Measured" in note for note in inferred(log.with_jobs(log.jobs.drop("measured_joules"))).notes)
 
 
 def _placed(tmp_path: Path, lists: list[str]) -> escala.Workload:
