@@ -185,6 +185,8 @@ class Ledger:
                 kind == "gpu:k" and self.jobs["gpu_kind"][j] is None
             ):
                 continue  # it adds no node; and a limit of a kind holds for those that ask for the kind, as in Slurm
+            if kind in ("gpu", "gpu:k") and self.held(j)[kind] == 0:
+                continue  # others may be over it, whose QOS hides it (_validate_tres_usage_limits in acct_policy.c)
             least = min(least, most - self.total(members, kind))
         return least
 

@@ -21,10 +21,12 @@ WEEK_S = 7 * 86400
 BY_PARTITION, BY_QOS, FCFS = "partition_prio", "qos", "fcfs"
 KINDS = {BY_PARTITION: preempt.BY_TIER, BY_QOS: preempt.BY_QOS}
 RESETS = {"DAILY": 86400, "WEEKLY": WEEK_S}
-STARTED_S, TICK_S, EVERY_S = -2.8, 0.45, 1.0014
-"""Of all moments within 1 s one at which most recorded runs come out as real daemons ran them; docs/how-to/site.md."""
+STARTED_S, EVERY_S, DRIFT_S = -3.87, 1.0014, 0.0011
+"""Of all moments within 1 s one at which most recorded runs come out as real daemons ran them; how far apart event
+passes are, and by how much the sleeps of backfill are late, in the middle of those runs. docs/how-to/slurm-rules.md"""
 AHEAD_S, PACE_S = -0.007, 1.0021
-"""Where its passes are known: both threads of a slurmctld of 22.05 begin with it; how far apart its event passes."""
+"""Both threads of a slurmctld of 22.05 begin with it: its event passes stand so far beside those of backfill at first;
+how far apart they are, where those are known."""
 WHOLE_SECONDS = (24, 11)
 """From this version on event passes come at whole seconds of unix time."""
 
@@ -38,8 +40,8 @@ class Settings(Rules):
     max_tres: PriorityFlags=MAX_TRES, a job is billed by its dearest resource.
     started_s: when slurmctld started, on the clock of the workload: steps of priorities, full event passes and kills
     beat from there.
-    tick_s: a moment of its event passes, which come once in each tick_every_s; None: TICK_S after the start, at whole
-    seconds of unix time from 24.11 on, and else, where `passes_s` are known, beside them. phase_s: when backfill first
+    tick_s: a moment of its event passes, which come once in each tick_every_s; None: beside
+    the start, or where `passes_s` are known beside them, and at whole seconds of unix time from 24.11 on. phase_s: when backfill first
     looks, None: bf_interval after the start.
     passes_s: recorded moments of backfill passes, in place of its clock; without started_s and tick_s it started
     bf_interval before. drift_s: by how much each sleep is late. bf_test_s: how long backfill takes for each job that it
@@ -120,7 +122,7 @@ class Settings(Rules):
     tick_every_s: float | None = None
     phase_s: float | None = None
     passes_s: tuple[float, ...] = ()
-    drift_s: float = 0.001
+    drift_s: float = DRIFT_S
     version: tuple[int, ...] = ()
     queue: str = ""
     unread: tuple[str, ...] = field(default=())
@@ -144,10 +146,9 @@ class Settings(Rules):
             started = self.passes_s[0] - self.bf_interval if beside else STARTED_S
         if self.version >= WHOLE_SECONDS:
             usual, every = math.ceil(epoch_s) - epoch_s, 1.0
-        elif beside:
-            usual, every = self.passes_s[0] + AHEAD_S, PACE_S
         else:
-            usual, every = started + TICK_S, EVERY_S
+            first, every = (self.passes_s[0], PACE_S) if beside else (started, EVERY_S)
+            usual = first + AHEAD_S
         return (
             started,
             usual if self.tick_s is None else self.tick_s,
