@@ -228,6 +228,12 @@ def test_shapes(form: str, tmp_path: Path) -> None:
     assert late.select("submit_s", "wait_s").rows() == [(7240, 0)], "then the reservation comes when it begins"
 
 
+def test_gpus_of_several_hosts_are_those_of_each(tmp_path: Path) -> None:
+    waits = two(told(16, [*range(6)], "{type = 'default'}/host=2/gpu=3/core=1"))
+    log = read_workload(write(tmp_path / "jobs.json", by_id(two) | {"16": waits}), shapes=True)
+    assert log.jobs.filter(pl.col("job_id") == "16").select("nodes", "tasks", "gpus_per_node").rows() == [(2, 6, 3)]
+
+
 @pytest.mark.parametrize("form", ["oarstat of 2.5", "gantt", "API of 3"])
 def test_a_site_from_where_jobs_ran(form: str, tmp_path: Path) -> None:
     write(tmp_path / "jobs.json", FORMS[form](JOBS))
