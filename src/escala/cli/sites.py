@@ -19,8 +19,8 @@ Sources = Annotated[
     list[Path],
     typer.Argument(
         metavar="SOURCE...",
-        help="slurm.conf, what scontrol show node, partition, config, reservation, sacctmgr show qos or assoc -P "
-        "print; or else a job log",
+        help="slurm.conf, what scontrol show node, partition, config, reservation, sacctmgr show qos or assoc -P, "
+        "sshare -a -P print; or else a job log",
         show_default=False,
     ),
 ]

@@ -1,8 +1,9 @@
 """The account tree of a site: who has how many shares and which limits, from a site.toml or from what `sacctmgr show
-assoc -P` prints."""
+assoc -P` and `sshare -a -P` print."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,11 +12,12 @@ from escala.platform.limits import ASSOCIATION, Bounds, bounds_of, bounds_of_row
 from escala.platform.site_entries import parsable, whole
 
 ROOT = "root"
+MOST_USED = 1e18
 ENTRIES = ("parent", "shares", "users")
 Accounts = dict[str, dict[str, Any]]
 """Account -> its parent ("root" is above all), shares, and users with their shares: {"parent": str, "shares": int,
-"users": {str: int}}; with limits (`escala.platform.limits`) also "limits" and "user_limits", of each user that has
-some."""
+"users": {str: int}}; with limits (`escala.platform.limits`) also "limits" and "user_limits", and with use from before
+"usage", CPU seconds as decayed by then, of each user that has some."""
 
 
 def accounts_of(table: Any, where: str) -> Accounts:
@@ -39,18 +41,37 @@ def accounts_of(table: Any, where: str) -> Accounts:
         found[name] = {
             "parent": str(told.get("parent", ROOT)),
             "shares": whole(told.get("shares", 1), f"{here}, shares"),
-            "users": {user: shares for user, (shares, _) in own.items()},
+            "users": {user: shares for user, (shares, _, _) in own.items()},
         }
+        _use(found[name], {user: used for user, (_, used, _) in own.items()})
         bounds = bounds_of({key: value for key, value in told.items() if key not in ENTRIES}, ASSOCIATION, here)
-        _limit(found[name], bounds, {user: limits for user, (_, limits) in own.items() if limits})
+        _limit(found[name], bounds, {user: limits for user, (_, _, limits) in own.items() if limits})
     check_tree(found, where)
     return found
 
 
-def _user(value: Any, where: str) -> tuple[int, Bounds]:
-    """(shares, limits) of a user."""
+def _user(value: Any, where: str) -> tuple[int, float, Bounds]:
+    """(shares, usage, limits) of a user."""
     told = dict(value) if isinstance(value, Mapping) else {"shares": value}
-    return whole(told.pop("shares", 1), where), bounds_of(told, ASSOCIATION, where)
+    shares, used = whole(told.pop("shares", 1), where), _used(told.pop("usage", 0), f"{where}, usage")
+    return shares, used, bounds_of(told, ASSOCIATION, where)
+
+
+def _used(value: Any, where: str) -> float:
+    """CPU seconds."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = math.nan
+    if isinstance(value, bool) or not 0 <= found < MOST_USED:
+        raise EscalaError(f"{where}: {quoted(value)} is no number of CPU seconds, 0 or more")
+    return found
+
+
+def _use(account: dict[str, Any], used: Mapping[str, float]) -> None:
+    """Put usage in, where there is some."""
+    some = {user: value for user, value in used.items() if value > 0}
+    account |= {"usage": some} if some else {}
 
 
 def _limit(account: dict[str, Any], bounds: Bounds, of_users: dict[str, Bounds]) -> None:
@@ -93,6 +114,31 @@ def read_associations(text: str, where: str, unread: list[str]) -> Accounts:
         raise EscalaError(
             f"{where}: associations of several clusters: export one, with `sacctmgr show assoc cluster=NAME tree -P`"
         )
+    return _tree(rows, where, unread)
+
+
+def with_shares(accounts: Accounts, text: str, where: str) -> Accounts:
+    """The tree with what each user has used so far, as `sshare -a -P` prints it: columns Account, User, RawUsage; where
+    there is no tree yet, it is that of RawShares and the blanks before Account. EscalaError for numbers that are
+    none."""
+    rows = [{**row, "account": row["account"].rstrip(), "user": row["user"].strip()} for row in parsable(text, where)]
+    found = accounts or _tree([{**row, "share": row.get("rawshares", "")} for row in rows], where, [])
+    used: dict[str, dict[str, float]] = {}
+    for row in rows:
+        if row["user"]:
+            here = f"{where}, RawUsage of {quoted(row['user'])}"
+            used.setdefault(row["account"].strip(), {})[row["user"]] = _used(row["rawusage"], here)
+    for name, some in used.items():
+        if name not in found:
+            raise EscalaError(f"{where}: account {quoted(name)} is not among the associations: export both anew")
+        for user in some:
+            found[name]["users"].setdefault(user, 1)
+        _use(found[name], some)
+    return found
+
+
+def _tree(rows: list[dict[str, str]], where: str, unread: list[str]) -> Accounts:
+    """The accounts of rows with account, user and share, parents by name or by the blanks before the account."""
     found: Accounts = {}
     above: list[tuple[int, str]] = []
     for row in rows:

@@ -1,5 +1,5 @@
 """A site from what Slurm's own commands print: slurm.conf, `scontrol show node`, `show partition`, `show config`,
-`sacctmgr show qos` and `show assoc`."""
+`sacctmgr show qos` and `show assoc`, `sshare`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from escala.errors import EscalaError, quoted
-from escala.platform.accounts import Accounts, read_associations
+from escala.platform.accounts import Accounts, read_associations, with_shares
 from escala.platform.closures import Closure, read_reservations
 from escala.platform.limits import QOS, Bounds, bounds_of_row
 from escala.platform.read_site import is_conf, read_site, site_of_lines
@@ -24,6 +24,7 @@ KINDS = {
     "config": re.compile(r"^\s*Configuration data as of"),
     "gres": re.compile(r"(?mi)^\s*(NodeName=\S+\s+)?Name=\w+|^\s*AutoDetect="),
     "associations": re.compile(r"^(Cluster\|)?Account\|.*\bUser\|.*\bShare\b"),
+    "shares": re.compile(r"^Account\|User\|RawShares\|(.*\|)?RawUsage\b"),
     "qos": re.compile(r"^Name\|(.*\|)?Priority(\||\n)"),
     "reservations": re.compile(r"(?m)^\s*ReservationName="),
 }
@@ -44,8 +45,7 @@ _ENTRY = re.compile(r"(\w+)=((?:\S|\s(?!\w+=)(?!\s))*)")
 
 
 def kind_of(path: Path) -> str | None:
-    """nodes, partitions, config, gres, associations, qos (of `KINDS`), conf (slurm.conf), toml (a site.toml), or None
-    for none of these."""
+    """One of `KINDS`, conf (slurm.conf), toml (a site.toml), or None for none of these."""
     with guarded(path, "an export of a site"):
         text = read_text(path)
     for kind, mark in KINDS.items():
@@ -66,8 +66,8 @@ def read_exports(paths: Sequence[Path]) -> Site:
     strange = [path for path, kind in kinds.items() if kind is None]
     if strange:
         raise EscalaError(
-            f"{strange[0]}: neither a slurm.conf nor what scontrol show node, partition, config or reservation, or "
-            "sacctmgr show qos or assoc -P print"
+            f"{strange[0]}: neither a slurm.conf nor what scontrol show node, partition, config or reservation, "
+            "sacctmgr show qos or assoc -P, or sshare -a -P print"
         )
     if list(kinds.values()) == ["toml"]:
         return read_site(paths[0])
@@ -84,12 +84,14 @@ def read_exports(paths: Sequence[Path]) -> Site:
             _qos(path, qos, qos_limits, conf.unread)
         elif kind == "associations":
             accounts |= read_associations(read_text(path), str(path), conf.unread)
-        elif kind == "reservations":
+        elif kind in ("reservations", "shares"):
             continue
         elif kind == "toml":
             raise EscalaError(f"{path}: is a site.toml already: give it alone")
         else:
             _add(conf, path, str(kind))
+    for path in (path for path, kind in kinds.items() if kind == "shares"):
+        accounts = with_shares(accounts, read_text(path), str(path))
     site = site_of_lines(conf, paths[0], gres)
     settings = {key: value for key, value in site.settings.items() if KEPT.match(key)}
     limited = qos_limits or any("limits" in told or "user_limits" in told for told in accounts.values())

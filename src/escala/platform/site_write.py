@@ -126,9 +126,11 @@ def _qos(site: Site, name: str) -> Any:
 
 def _account(told: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     own: dict[str, Any] = told.get("user_limits", {})
+    used: dict[str, float] = told.get("usage", {})
     users = tuple(
-        (user, (("shares", shares), *_bounds(own[user])) if user in own else shares)
+        (user, (("shares", shares), *more, *_bounds(own.get(user, {}))) if user in own or more else shares)
         for user, shares in told["users"].items()
+        for more in [(("usage", used[user]),) if user in used else ()]
     )
     first = (("parent", told["parent"]), ("shares", told["shares"]), *_bounds(told.get("limits", {})))
     return (*first, ("users", users)) if users else first

@@ -66,7 +66,7 @@ class Tree:
 
 
 def shares_of(workload: Workload, site: Site, settings: Settings, kinds: int) -> t.Shares:
-    """The rows, without usage; the root alone where fair share does not count. kinds: of GPUs."""
+    """The rows, with the usage that the site has; the root alone where fair share does not count. kinds: of GPUs."""
     tree = Tree(site)
     of_job = np.zeros(len(workload), np.int64)
     if settings.fair_share:
@@ -77,6 +77,8 @@ def shares_of(workload: Workload, site: Site, settings: Settings, kinds: int) ->
     leaf = np.flatnonzero(user)
     billed, bill = billing_of(site, settings, kinds)
 
+    used = [site.accounts.get(name, {}).get("usage", {}).get(user, 0.0) for name, user in tree.row]
+
     def zeros() -> NDArray[np.float64]:
         return np.zeros(len(parent))
 
@@ -86,7 +88,7 @@ def shares_of(workload: Workload, site: Site, settings: Settings, kinds: int) ->
         depth=np.array(tree.depth, np.int64),
         shares=shares,
         among=np.where(parent >= 0, among[np.maximum(parent, 0)], 1.0),
-        usage=zeros(),
+        usage=np.array(used, float),
         level=zeros(),
         factor=zeros(),
         effective=zeros(),

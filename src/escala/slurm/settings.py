@@ -40,8 +40,8 @@ class Settings(Rules):
     max_tres: PriorityFlags=MAX_TRES, a job is billed by its dearest resource.
     started_s: when slurmctld started, on the clock of the workload: steps of priorities, full event passes and kills
     beat from there.
-    tick_s: a moment of its event passes, which come once in each tick_every_s; None: beside
-    the start, or where `passes_s` are known beside them, and at whole seconds of unix time from 24.11 on. phase_s: when backfill first
+    tick_s: a moment of its event passes, which come once in each tick_every_s; None: beside the start, or where
+    `passes_s` are known beside them, and at whole seconds of unix time from 24.11 on. phase_s: when backfill first
     looks, None: bf_interval after the start.
     passes_s: recorded moments of backfill passes, in place of its clock; without started_s and tick_s it started
     bf_interval before. drift_s: by how much each sleep is late. bf_test_s: how long backfill takes for each job that it

@@ -245,6 +245,7 @@ def test_a_given_priority_stays(tmp_path: Path) -> None:
     assert escala.simulate(work, place, scheduler="slurm").jobs.sort("start_s")["job_id"].to_list() == ["1", "2", "3"]
 
 
+CONF = "ClusterName=lab\nNodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL Default=YES\n"
 ASSOC = """\
 Cluster|Account|User|Partition|Share|Priority|GrpJobs
 lab|root|||1||
@@ -257,9 +258,7 @@ lab| chem|||10||
 
 
 def test_associations_of_sacctmgr(tmp_path: Path) -> None:
-    (tmp_path / "slurm.conf").write_text(
-        "ClusterName=lab\nNodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL Default=YES\n"
-    )
+    (tmp_path / "slurm.conf").write_text(CONF)
     (tmp_path / "assoc.txt").write_text(ASSOC)
     place = read_exports([tmp_path / "slurm.conf", tmp_path / "assoc.txt"])
     assert place.accounts["theory"] == {"parent": "physics", "shares": 2, "users": {"ann": 3}}
@@ -297,3 +296,59 @@ def test_two_clusters_in_one_file(tmp_path: Path) -> None:
     (tmp_path / "assoc.txt").write_text(ASSOC + "other|root|||1||\n")
     with pytest.raises(EscalaError, match="several clusters"):
         read_exports([tmp_path / "slurm.conf", tmp_path / "assoc.txt"])
+
+
+SSHARE = """\
+Account|User|RawShares|NormShares|RawUsage|EffectvUsage|FairShare
+root||||100|0.000000|1.000000
+ root|root|1|0.333333|0|0.000000|1.000000
+ physics||3|0.750000|90|0.900000|
+  physics|ann|1|0.500000|60|0.600000|0.5
+  physics|bob|1|0.500000|30|0.300000|0.6
+ chem||1|0.250000|10|0.100000|
+  chem|cy|2|1.000000|10|0.100000|0.9
+"""
+
+
+def test_what_users_had_used_before_comes_from_sshare(tmp_path: Path) -> None:
+    """Alone it says the tree too. "RawUsage: The number of cpu-seconds of all the jobs that charged the association"
+    (https://slurm.schedmd.com/sshare.html); at the start bob, whose account has used more, stands behind cy."""
+    conf, told = tmp_path / "slurm.conf", tmp_path / "sshare.txt"
+    conf.write_text(CONF)
+    told.write_text(SSHARE)
+    place = read_exports([conf, told])
+    assert place.accounts["physics"] == {
+        "parent": "root", "shares": 3, "users": {"ann": 1, "bob": 1}, "usage": {"ann": 60.0, "bob": 30.0}
+    }  # fmt: skip
+    again = tmp_path / "site.toml"
+    again.write_text(site_text(place))
+    assert "ann = {shares = 1, usage = 60" in again.read_text() and escala.read_site(again).accounts == place.accounts
+    tree = (
+        "physics = {shares = 3, users = {ann = {usage = 60}, bob = {usage = 30}}}\nchem = {users = {cy = {usage = 10}}}"
+    )
+    work = jobs(["physics/ann", "physics/bob", "chem/cy"], submit_s=[0.0, 0.0, 0.0], cores=[16, 16, 16])
+    orders = []
+    for accounts in (tree, "physics = {shares = 3}\nchem = {}"):
+        start = escala.simulate(work, site(tmp_path, accounts), scheduler="slurm").jobs["start_s"].to_list()
+        orders.append(sorted(range(3), key=start.__getitem__))
+    assert orders == [[2, 1, 0], [0, 2, 1]]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("|60|", "|much|", "RawUsage of 'ann': 'much' is no number of CPU seconds"),
+        ("  chem|cy", "  chum|cy", "account 'chum' is not among the associations"),
+        ("|3|0.75", "|parent|0.75", "share of 'physics'"),
+    ],
+)
+def test_a_bad_sshare_is_one_line(tmp_path: Path, old: str, new: str, said: str) -> None:
+    conf, told = tmp_path / "slurm.conf", tmp_path / "sshare.txt"
+    conf.write_text(CONF)
+    told.write_text(SSHARE.replace(old, new))
+    (tmp_path / "assoc.txt").write_text(ASSOC)
+    among = [tmp_path / "assoc.txt"] if "chum" in new else []
+    with pytest.raises(EscalaError, match=said):
+        read_exports([conf, *among, told])
+    with pytest.raises(EscalaError, match="user 'a', usage: -1 is no number of CPU seconds"):
+        site(tmp_path, "A = {users = {a = {usage = -1}}}")
