@@ -6,6 +6,8 @@ MB is one per core, less 2^31. What is told of a whole job is taken as spread ev
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from escala.workload.columns import MEASURED
@@ -17,6 +19,7 @@ ARRAY = r"^(\d+)_\d+$"  # JobID of a task
 THROTTLE = r"\s(?:--array[= ]|-a ?)\S*%(\d+)"
 MOST_SLOTS = 100_000  # of one job
 MOST_JOULES = 1e15  # Slurm writes 2^64 - 2 where it does not know
+_SLOTS = re.compile(r"([0-9]{1,12})-([0-9]{1,12})")
 SIZES = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 FIELDS = ("nnodes", "allocnodes", "reqnodes")
 
@@ -90,10 +93,10 @@ def _hosts(text: str) -> str:
     names: list[str] = []
     for part in text.split("+"):
         host, _, slots = part.partition("/")
-        runs = [one.partition("-") for one in slots.split("*")[0].split(",")]
-        wide = [int(high) - int(low) + 1 for low, _, high in runs if low.isdigit() and high.isdigit()]
-        names += [host] * max(sum(wide) + len(runs) - len(wide), 1)
-    return ",".join(names[:MOST_SLOTS])
+        runs = [_SLOTS.fullmatch(one) for one in slots.split("*")[0].split(",")]
+        count = sum(max(int(run[2]) - int(run[1]) + 1, 0) if run else 1 for run in runs)
+        names += [host] * min(max(count, 1), MOST_SLOTS - len(names))
+    return ",".join(names)
 
 
 def _text(name: str, have: set[str]) -> pl.Expr:

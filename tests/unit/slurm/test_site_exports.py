@@ -349,6 +349,19 @@ def test_slots_of_torque_are_counted_node_by_node(tmp_path: Path) -> None:
     assert dict(zip(inferred(log).site.names, inferred(log).site.cores.tolist())) == {"c1": 6, "c2": 1}
 
 
+def test_slots_beyond_any_job_are_cut_before_they_are_made(tmp_path: Path) -> None:
+    path = tmp_path / "pbs.log"
+    path.write_text(
+        "01/01/2024 00:10:00;E;1.m;user=a ctime=1704067200 start=1704067200 exec_host=c1/0-1+c2/0-999999999+c3/7 "
+        "Resource_List.nodect=2 total_execution_slots=4 end=1704067500 Exit_status=0\n"
+    )
+    tracemalloc.start()
+    hosts = escala.read_workload(path, shapes=True).jobs["hosts"][0]
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert hosts == ",".join(["c1"] * 2 + ["c2"] * 99_998) and most < 16e6, "8 GB, of which nearly all was thrown away"
+
+
 def test_components_of_a_heterogeneous_job_ask_for_no_shape(tmp_path: Path) -> None:
     path = tmp_path / "het.txt"
     head, first, *_ = SACCT.splitlines()
