@@ -99,6 +99,15 @@ def test_the_seeds_of_marl2024_are_those_of_its_means() -> None:
     assert both["mean_slowdown"].to_list() == pytest.approx(both["mean_slowdown_told"].to_list(), abs=2e-6)
 
 
+@pytest.mark.parametrize("study, setting", [("deepscheduler2020", "0.95"), ("deepshutdown2020", "1")])
+def test_the_agent_behind_each_headline_of_clusters_is_kept(study: str, setting: str) -> None:
+    """Of every cluster that the dissertation prints figures of, and of the author's days; or the page says why not."""
+    said = (ROOT / study / "README.md").read_text(encoding="utf-8")
+    missing = {"econome"} if "but for those of the\nEconome-like days" in said else set()
+    wanted = {"g5k", "orion", "graphite", "taurus", "econome"} - missing
+    assert {f"{name}-{setting}-0" for name in wanted} <= set(Study(ROOT / study).agents())
+
+
 @pytest.mark.parametrize("load", [10, 40, 70, 100, 130, 160, 190])
 def test_the_agent_behind_each_headline_of_grid2019_is_kept(load: int) -> None:
     """The one that was chosen for a load of fresh lists: its first seed."""
