@@ -140,7 +140,7 @@ def prior_of(name: str, logs: Mapping[str, list[Cut]], same: Mapping[str, tuple[
 
 
 RULES, BY_MODEL = "the best rule", "rules, always ordered by the model"
-TAKEN = "rules and the score of the other logs, by requests or the model (`tune`)"
+TAKEN = "rules and the score of the other logs, by requests or the model (nearly `tune`)"
 WAYS: dict[str, Callable[[Candidate], bool]] = {
     RULES: rules,
     "the best rule, without the three plain ones": lambda one: rules(one) and one.guard_h > 0,
@@ -150,6 +150,18 @@ WAYS: dict[str, Callable[[Candidate], bool]] = {
     "any of these": lambda one: True,
 }
 WITH_PRIOR, HINDSIGHT = "any of these, and what held on the other logs added", "the best of all, known afterwards"
+
+
+def taken(part: Part) -> Candidate:
+    """As `escala.tuning.steps.kept_of`: the best rule, or what is better by requests, or even with it by the model."""
+    rule = best(part, rules)
+    worth = {one: part[one].value - EVEN * (one.estimate == MODEL) for one in part if part[one].excess <= 0.0}
+    better = [
+        one
+        for one, value in worth.items()
+        if one.estimate != "last2" and value < part[rule].value and part[one].value < 0
+    ]
+    return min(better, key=lambda one: worth[one], default=rule)
 
 
 def summary(logs: Mapping[str, list[Cut]], same: Mapping[str, tuple[str, ...]]) -> dict[str, list[tuple[float, int]]]:
@@ -162,10 +174,6 @@ def summary(logs: Mapping[str, list[Cut]], same: Mapping[str, tuple[str, ...]]) 
 
     def afterwards(part: Part) -> Candidate:
         return min((one for one in part if part[one].excess <= 0.0), key=lambda one: part[one].ratio)
-
-    def taken(part: Part) -> Candidate:
-        even = {one.kind: -EVEN for one in part if one.estimate == MODEL}
-        return best(part, lambda one: one.estimate != "last2", even)
 
     prior = {name: prior_of(name, logs, same) for name in logs}
     table = {TAKEN: [over(cut, {name: taken(logs[name][cut][0]) for name in logs}) for cut in range(3)]}

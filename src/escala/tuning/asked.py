@@ -17,7 +17,7 @@ from escala.policies.run import read
 from escala.policy import name_of
 from escala.tuning.candidates import BASELINES
 from escala.tuning.measures import OBJECTIVES
-from escala.tuning.models import FITTED
+from escala.tuning.near import FITTED
 from escala.tuning.promise import Promise, promise_of
 from escala.tuning.weights import Point, given
 from escala.workload import Workload

@@ -21,7 +21,7 @@ from escala.prediction.model import Model
 from escala.tuning.choice import ranked
 from escala.tuning.joint import Frontier
 from escala.tuning.measures import FIGURES
-from escala.tuning.models import FOLDER
+from escala.tuning.near import FOLDER
 from escala.tuning.several import Several
 from escala.tuning.tuned import POLICY, Tuned
 from escala.writing import write_json

@@ -11,17 +11,10 @@ from escala.fitting.predict import model_of
 from escala.policies.compose import scheduler
 from escala.policies.schedulers import Scheduler
 from escala.policies.tuned import parts_of
-from escala.prediction.folder import PREFIX
 from escala.prediction.model import Model
-from escala.tuning.near import named
+from escala.tuning.near import FITTED, TOLD, named
 from escala.tuning.replays import watching
 from escala.tuning.steps import Past
-
-FITTED = "model"
-"""The predictor of this name is fitted to the past."""
-FOLDER = "model"
-TOLD = PREFIX + FOLDER
-"""As it stands behind a scheduler's name: a folder within the policy's."""
 
 
 def fitted(pasts: Sequence[Past], predictors: Sequence[str], seed: int) -> tuple[list[str], dict[str, Model], str]:

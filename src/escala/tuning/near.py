@@ -6,12 +6,17 @@ from collections.abc import Sequence
 
 from escala.estimates import LAST2
 from escala.policies.tuned import parts_of
-from escala.prediction.folder import is_model
+from escala.prediction.folder import PREFIX, is_model
 from escala.tuning.candidates import GUARDS_H, SCORES
 from escala.tuning.choice import Ranked
 from escala.workload import Workload
 
-PREDICTORS = (LAST2, "model")
+FITTED = "model"
+"""The predictor of this name is fitted to the past."""
+FOLDER = "model"
+TOLD = PREFIX + FOLDER
+"""As it stands behind a scheduler's name: a folder within the policy's."""
+PREDICTORS = (LAST2, FITTED)
 BY_USER = (LAST2,)
 """Predictors that know nothing where users are not known."""
 NEAR = 3

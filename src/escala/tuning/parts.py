@@ -3,7 +3,6 @@ would."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,16 +46,15 @@ class Part:
         }
 
 
-def parts_in(rule: str, kept: Sequence[Step], chosen: str | Scheduler) -> list[tuple[str, str | Scheduler]]:
-    """(part, scheduler), each with one part more: the rule's order, its guard, what was kept beyond, and the policy
-    with perfect runtimes.
-    kept: steps that lead to the policy, in order."""
+def parts_in(rule: str, kept: Step | None, chosen: str | Scheduler) -> list[tuple[str, str | Scheduler]]:
+    """(part, scheduler), each with one part more: the rule's order, its guard, what was kept in its place, and the
+    policy with perfect runtimes."""
     said = parts_of(rule)
     order = said["formula"]
     found: list[tuple[str, str | Scheduler]] = [(ORDER, order)]
     if "guard" in said:
         found.append((GUARD, rule))
-    found += [(step.part, step.scheduler) for step in kept]
+    found += [(kept.part, kept.scheduler)] if kept is not None else []
     return [*found, (PERFECT, perfect(chosen))]
 
 

@@ -5,10 +5,11 @@ part: what is chosen from many is worse elsewhere, and so is a rule. Of predicti
 the one with the least value on the first part (`split`) is judged on the rest. Searched weights, and the guards of
 given scores, are chosen on each half and judged on the other (`search`).
 
-Two kinds were ahead on the pasts of many logs (docs/studies/queue2026.md): orders by a model of the log's own past, and
-given scores. Of one log's weeks few can prove as much, so these are chosen as rules are, by their value on the whole
-past under the promise. Everything else is kept only where it is ahead of the best rule by the whole interval over
-paired weeks that its choice had not seen, in the figure of all those weeks together, and on the whole past.
+Two kinds were ahead on the pasts of many logs (docs/studies/queue2026.md), in mean bounded slowdown: orders by a model
+of the log's own past, and given scores. Of one log's weeks few can prove as much, so these are chosen as rules are, by
+their value on the whole past under the promise. Everything else is kept only where it is ahead of the best rule by the
+whole interval over paired weeks that its choice had not seen, in the figure of all those weeks together, and on the
+whole past.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from numpy.typing import NDArray
 
 from escala.policies.schedulers import Scheduler
 from escala.policies.tuned import parts_of
-from escala.prediction.folder import is_model
 from escala.tuning import judge
 from escala.tuning.choice import REFERENCE, Ranked, Tried, value
 from escala.tuning.measures import Figures, Floats, Jobs, figures
+from escala.tuning.near import TOLD
 from escala.tuning.promise import Promise, log_ratio
 from escala.tuning.replays import Replays
 from escala.tuning.split import Split
@@ -34,7 +35,8 @@ from escala.workload import Workload
 
 PREDICTION, PASSING, GIVEN, WEIGHTS = PARTS = "prediction", "backfill", "given score", "weights"
 EVEN = 0.02
-"""Values (logarithms of ratios) so near each other say nothing: then the order goes by a model."""
+"""Values (logarithms of ratios) so near each other say nothing: then the order goes by a model, if it is better than
+easy's."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,8 @@ class Step:
 
     fit, whole: its value on the first part of the past and on all of it (`choice.value`); excess: 0 where the promise
     is kept on the past.
-    ratio: the geometric mean over the weeks not seen in the choice of its figure to that of the rule chosen likewise,
-    with its interval;
+    ratio: the geometric mean, over the weeks not seen in the choice of a part or half, of its figure to that of the
+    rule chosen likewise, with its interval; None where these are too few weeks;
     total: the ratio of the figures of all these weeks together. Of searched weights and given scores fit is of weeks
     not seen too. figures: on the past of each log. Of several logs values are means, and ratios geometric means over
     them.
@@ -66,9 +68,9 @@ class Step:
 
     @property
     def by_model(self) -> bool:
-        """Does its order go by a model, and its plan by requests?"""
+        """Does its order go by the model of this past, and its plan by requests?"""
         said = parts_of(self.name)
-        return is_model(said.get("order_estimate", "")) and "estimate" not in said
+        return said.get("order_estimate") == TOLD and "estimate" not in said
 
     @property
     def held(self) -> bool:
@@ -201,9 +203,11 @@ class Pasts:
     ) -> Step:
         """A step."""
         figure = self.each[0].figure
-        ratio = judge.mean_over_logs(
-            [judge.weeks_of(one.jobs, one.waits, one.rule, figure, one.week) for one in seen], self.seed
-        )
+        ratio: judge.Ratio = (None, None, None)
+        if all(past.split.validates for past in self.each):
+            ratio = judge.mean_over_logs(
+                [judge.weeks_of(one.jobs, one.waits, one.rule, figure, one.week) for one in seen], self.seed
+            )
         pairs = [(figures(one.jobs, one.waits)[figure], figures(one.jobs, one.rule)[figure]) for one in seen]
         total = math.exp(sum(log_ratio(ours, theirs, figure) for ours, theirs in pairs) / len(pairs))
         own = tuple(figures(past.jobs, each) for past, each in zip(self.each, waits, strict=True))
@@ -220,16 +224,12 @@ def best_of(steps: Sequence[Step]) -> Step | None:
     return min((step for step in steps if step.excess == 0.0), key=lambda step: (step.fit, step.whole), default=None)
 
 
-def kept_of(steps: Sequence[Step], rule: float) -> list[Step]:
-    """What is kept: of each part the best that is better than the best rule (`rule`: its value on the whole past); the
-    last is best."""
-    found = [_kept([step for step in steps if step.part == part], rule) for part in PARTS]
-    return sorted((step for step in found if step is not None), key=lambda step: -step.worth)
-
-
-def _kept(steps: Sequence[Step], rule: float) -> Step | None:
-    """Of one part: those of a kind that held elsewhere, and the best of the others where it is ahead."""
-    other = best_of([step for step in steps if not step.held])
+def kept_of(steps: Sequence[Step], rule: float) -> Step | None:
+    """What is kept in the place of the best rule (`rule`: its value on the whole past), None: nothing. Of a kind that
+    held elsewhere what is better; of the others the best of each part where it is ahead."""
     among = [step for step in steps if step.held and step.excess == 0.0]
-    among += [other] if other is not None and other.ahead and other.whole < rule else []
-    return min((step for step in among if step.worth < rule), key=lambda step: step.worth, default=None)
+    for part in PARTS:
+        best = best_of([step for step in steps if step.part == part and not step.held])
+        among += [best] if best is not None and best.ahead and best.whole < rule else []
+    better = [step for step in among if step.worth < rule and step.whole < 0.0]
+    return min(better, key=lambda step: step.worth, default=None)

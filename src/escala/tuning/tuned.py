@@ -23,12 +23,12 @@ POLICY, RULE = "policy", "rule"
 class Tuned:
     """What `tune` chose, and what it gives on the later weeks.
 
-    chosen: the policy's name; scheduler: what every parameter takes that takes a scheduler, the name unless weights
-    were searched (then the name tells the file `score.toml` of the policy's folder). rule: the best rule that keeps the
-    promise on the past. tried: the rules on the past; steps: what was tried beyond them, and without: why nothing was
-    ("": it was); see `steps`. past: figures there of what the promise can name. later: "policy", the baselines and the
-    rule -> figures of the jobs submitted after the split, in one continuous replay. ratio: of the policy's figures to
-    each of them, (value, low, high), intervals from 1 000 resamples of whole weeks, paired.
+    chosen: the policy's name; scheduler: what every parameter takes that takes a scheduler: the name, or one with a
+    fitted model or a score of its own (then the name tells its files in the policy's folder). rule: the best rule that
+    keeps the promise on the past. tried: the rules on the past; steps: what was tried beyond them, and without: why not
+    all was ("": it was); see `steps`. past: figures there of what the promise can name. later: "policy", the baselines
+    and the rule -> figures of the jobs submitted after the split, in one continuous replay. ratio: of the policy's
+    figures to each of them, (value, low, high), intervals from 1 000 resamples of whole weeks, paired.
     parts: what each part of the policy gives there. groups, users: who pays, against easy; see `judge`. about: what was
     asked, and of which log. recorded: the log's own waits beside easy's on the later weeks
     (`metrics.recorded.recorded_waits`), None where it tells none.

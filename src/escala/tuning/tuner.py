@@ -20,20 +20,19 @@ from escala.policies.pairs import Begin
 from escala.policies.queues import ESCALA
 from escala.policies.schedulers import Scheduler
 from escala.policy import name_of
-from escala.prediction.folder import is_model
 from escala.tuning import judge
 from escala.tuning.asked import Asked, asked_of, read_of
 from escala.tuning.candidates import candidates
 from escala.tuning.choice import REFERENCE, best, ranked, tried
 from escala.tuning.measures import Floats, Jobs, figures
-from escala.tuning.models import FITTED, fitted, with_models
-from escala.tuning.near import PREDICTORS, passed, predicted, usable
+from escala.tuning.models import fitted, with_models
+from escala.tuning.near import FITTED, PREDICTORS, passed, predicted, usable
 from escala.tuning.parts import Part, parts_in
 from escala.tuning.replays import PAST, WHOLE, Replays
 from escala.tuning.search import SEEDS, arms_of, search
 from escala.tuning.several import Several
 from escala.tuning.split import LEAST_VALIDATION_WEEKS, Split, split_of
-from escala.tuning.steps import PASSING, PREDICTION, Past, Pasts, Step, kept_of
+from escala.tuning.steps import GIVEN, PASSING, PREDICTION, Past, Pasts, Step, kept_of
 from escala.tuning.tuned import POLICY, RULE, Tuned
 from escala.workload import Workload
 from escala.writing import Pieces
@@ -136,19 +135,19 @@ def tuned_on(
     pasts = Pasts(past, rules, rule, seed)
     steps, without = _beyond(pasts, asked)
     kept = kept_of(steps, rule.value)
-    chosen = kept[-1].scheduler if kept else rule.name
+    chosen = kept.scheduler if kept is not None else rule.name
     found = [
         _judged(one, log, (rule.name, steps, kept, without), asked) for one, (log, _) in zip(past, logs, strict=True)
     ]
     return Several(name_of(chosen), chosen, rule.name, rules, steps, without, found)
 
 
-def _judged(past: Past, log: Workload, found: tuple[str, list[Step], list[Step], str], asked: Asked) -> Tuned:
+def _judged(past: Past, log: Workload, found: tuple[str, list[Step], Step | None, str], asked: Asked) -> Tuned:
     """What was found, judged on the later weeks of a log. found: the rule, what was tried beyond it, what of it was
     kept, and what is to be said of what was not tried. The rule that the policy is compared with is the best of this
     log alone."""
     (common, steps, kept, without), seed, replays, baselines = found, asked.how.seed, past.replays, asked.baselines
-    chosen = kept[-1].scheduler if kept else common
+    chosen = kept.scheduler if kept is not None else common
     rule = best(ranked([past.rules]), past.promise, [past.found], [log.name]).name
     parts = parts_in(common, kept, chosen)
     later, waits = _later(replays, log, past.split, [chosen, rule, *baselines, *(one for _, one in parts)])
@@ -190,25 +189,31 @@ def _past(replays: Replays, log: Workload, split: Split, asked: Asked) -> Past:
 
 def _beyond(pasts: Pasts, asked: Asked) -> tuple[list[Step], str]:
     """(what was tried beyond the rules, what is to be said of what was not)."""
-    each, predictors, searches, passing, short = pasts.each, asked.predictors, asked.searches, True, ""
-    if not all(past.parts for past in each):
-        return [], "Nothing beyond the rules was tried: a half of the past, or its last part, has no jobs."
-    if not all(past.split.validates for past in each):
-        whose = "the past's last part" if len(each) == 1 else "the last part of each log's past"
-        short = (
-            "Beyond the rules only given scores and orders by a model were tried: the rest needs "
-            f"{LEAST_VALIDATION_WEEKS} weeks of {whose} to judge it by."
-        )
-        predictors, searches, passing = [one for one in predictors if one == FITTED or is_model(one)], 0, False
+    each, predictors = pasts.each, asked.predictors
+    if empty := [past.log.name for past in each if not past.parts]:
+        whose = f"the past of {empty[0]}" if len(each) > 1 else "the past"
+        return [], f"Nothing beyond the rules was tried: a half of {whose}, or its last part, has no jobs."
+    short = not all(past.split.validates for past in each)
+    if short:
+        predictors = [one for one in predictors if one == FITTED]
     usable_, without = usable([past.log for past in each], predictors)
     named_, models, lost = fitted(each, usable_, pasts.seed)
     names = {
         PREDICTION: predicted(pasts.rules, named_) if named_ else [],
-        PASSING: passed(pasts.rule.name) if passing else [],
+        PASSING: [] if short else passed(pasts.rule.name),
     }
     steps = _replayed(pasts, {part: {name: with_models(name, models) for name in some} for part, some in names.items()})
-    steps += search(pasts, arms_of(named_, models), searches, asked.scores)
-    return steps, " ".join(text for text in (short, without, lost) if text)
+    steps += search(pasts, arms_of(named_, models), 0 if short else asked.searches, asked.scores)
+    return steps, " ".join(text for text in (_short(steps, len(each)) if short else "", without, lost) if text)
+
+
+def _short(steps: Sequence[Step], logs: int) -> str:
+    """What is said where the past has too few weeks. logs: their number."""
+    whose = "the past's last part" if logs == 1 else "the last part of each log's past"
+    tried = {step.part for step in steps}
+    told = [text for part, text in ((GIVEN, "given scores"), (PREDICTION, "orders by a model")) if part in tried]
+    what = f"Beyond the rules only {' and '.join(told)} were tried" if told else "Nothing beyond the rules was tried"
+    return f"{what}: {'the rest' if told else 'that'} needs {LEAST_VALIDATION_WEEKS} weeks of {whose} to judge it by."
 
 
 def _replayed(pasts: Pasts, parts: Mapping[str, Mapping[str, str | Scheduler]]) -> list[Step]:

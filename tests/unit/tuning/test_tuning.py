@@ -331,11 +331,30 @@ def test_without_users_or_predictors_no_prediction_is_tried() -> None:
 def test_a_short_past_tries_only_what_held_on_other_logs_and_says_so() -> None:
     tuned = _tuned(CONGESTED)
     assert {step.part for step in tuned.steps} == {"prediction", "given score"} and all(s.held for s in tuned.steps)
-    assert "needs 3 weeks" in tuned.without and "only given scores and orders by a model" in tuned.without
+    assert all(step.ratio == (None, None, None) and not step.ahead for step in tuned.steps), "too few weeks to say"
+    assert tuned.without.startswith("Beyond the rules only given scores and orders by a model were tried: the rest")
     best = min(step.worth for step in tuned.steps if step.excess == 0.0)
     rule = min(rule.value for rule in tuned.tried if rule.excess == 0.0)
     assert tuned.chosen == tuned.rule and rule <= best
     assert [part.part for part in tuned.parts] == ["order", "guard", "perfect runtimes"]
+    none = escala.tune(_log(CONGESTED), MACHINE, predictors=[], scores=[])
+    assert none.steps == [] and none.without.startswith("Nothing beyond the rules was tried: that needs 3 weeks")
+
+
+def test_a_short_past_may_keep_an_order_by_a_model() -> None:
+    log = _weeks()
+    short = log.with_jobs(log.jobs.filter(pl.col("submit_s") < 7 * WEEK_S))
+    tuned = escala.tune(short, MACHINE, promise="longest-wait<=100*easy", searches=0)
+    assert tuned.chosen.endswith("order_estimate=model:model") and tuned.rule in tuned.later
+    kept = next(step for step in tuned.steps if step.name == tuned.chosen)
+    assert kept.worth == min(step.worth for step in tuned.steps if step.excess == 0.0) and kept.part == "prediction"
+    assert [part.part for part in tuned.parts][-2:] == ["prediction", "perfect runtimes"]
+
+
+def test_where_nobody_waits_no_model_takes_the_place_of_easy() -> None:
+    tuned = escala.tune(_weeks(), "400x1", searches=0)
+    assert tuned.chosen == "easy" and any(step.by_model for step in tuned.steps)
+    assert {step.whole for step in tuned.steps} == {0.0}
 
 
 def test_a_past_with_an_empty_half_keeps_the_best_rule_and_says_so() -> None:
