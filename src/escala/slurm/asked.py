@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import tables as t
 from escala.platform.closures import FLEX
+from escala.platform.hostlist import hosts_of
 from escala.platform.site import Partition, Site
 from escala.slurm.closed import names_of
 from escala.slurm.columns import Columns
@@ -87,6 +88,7 @@ class Asking:
         known = {one.name for one in site.partitions}
         self.named = [a if a is not None else b if b in known else None for a, b in zip(named, queues, strict=True)]
         self.features, self.kinds = told.texts("features"), told.texts("gpu_kind")
+        self.required, self.excluded = told.texts("required_nodes"), told.texts("excluded_nodes")
         self.accounts, self.qos, self.users = told.texts("account"), told.texts("qos"), told.texts("user")
         self.names = names_of(site)
         # of a site that has none, all are left out
@@ -97,7 +99,8 @@ class Asking:
         )
         walltime = workload.jobs["walltime_s"].to_numpy()
         self.minutes = np.where(limited, np.ceil(walltime / 60 - 1e-9) * 60, t.NONE).astype(np.int64)
-        self.classes: dict[tuple[int, str | None, str | None], int] = {}
+        self.classes: dict[tuple[int | str | None, ...], int] = {}
+        self.places = {name: k for k, name in enumerate(site.names)}
         self.masks: list[NDArray[np.bool_]] = []
         self.numbers = {one.name: k for k, one in enumerate(site.partitions)}
         self.cpus = np.asarray(site.cores)
@@ -116,7 +119,8 @@ class Asking:
                 self.users[j] if self.bounded.any or self.names else None,
                 self.inside[j],
             )
-            key = (self.named[j], self.features[j], self.kinds[j], who, int(self.minutes[j]), row[:-1].tobytes())
+            hosts = self.required[j], self.excluded[j]
+            key = (self.named[j], self.features[j], self.kinds[j], who, int(self.minutes[j]), hosts, row[:-1].tobytes())
             if key not in alike:
                 alike[key] = (*self._all_records(j), row.copy())
             mine, why, shape = alike[key]
@@ -248,7 +252,7 @@ class Asking:
     def _class(self, j: int, part: Partition, inside: str | None) -> int:
         """Nodes of the partition that have what it asks for, in a reservation those of its spans, unless it is
         flexible."""
-        key = (self.numbers[part.name], self.features[j] or None, inside)
+        key = (self.numbers[part.name], self.features[j] or None, inside, self.required[j], self.excluded[j])
         if key not in self.classes:
             self.classes[key] = len(self.masks)
             mask = np.zeros(self.site.n_nodes, bool)
@@ -256,8 +260,27 @@ class Asking:
             spans = [one for one in self.site.closed if inside is not None and one.name == inside]
             if spans and not any(FLEX in one.flags for one in spans):
                 mask &= np.isin(np.arange(self.site.n_nodes), [n for one in spans for n in one.nodes])
-            self.masks.append(mask & features_mask(self.site, key[1]))
+            if self.required[j]:
+                required = self._named(j, self.required[j])
+                if self.shape[j, t.MIN_NODES] != required.sum():
+                    raise EscalaError(
+                        f"job {quoted(self.workload.jobs['job_id'][j])}: required_nodes are {required.sum()} nodes: "
+                        "give as many as nodes; others beside them are not modelled"
+                    )
+                mask &= required
+            if self.excluded[j]:
+                mask &= ~self._named(j, self.excluded[j])
+            self.masks.append(mask & features_mask(self.site, self.features[j]))
         return self.classes[key]
+
+    def _named(self, j: int, hosts: str | None) -> NDArray[np.bool_]:
+        """The nodes of a host list; EscalaError for one that is not there."""
+        where = f"job {quoted(self.workload.jobs['job_id'][j])}"
+        names = hosts_of(hosts or "", where)
+        strange = next((name for name in names if name not in self.places), None)
+        if strange is not None:
+            raise EscalaError(f"{where}: names node {quoted(strange)}, which site {quoted(self.site.name)} has not")
+        return np.isin(np.arange(self.site.n_nodes), [self.places[name] for name in names])
 
     def _barred(self, j: int, part: Partition, limit: int) -> str:
         if not part.up:

@@ -26,6 +26,8 @@ SHAPES: dict[str, pl.DataType] = {
     "gpu_kind": pl.String(),  # of these GPUs; null: any
     "exclusive": pl.Boolean(),  # whole nodes, shared with nobody
     "features": pl.String(),  # that nodes must have, joined by & and |
+    "required_nodes": pl.String(),  # a host list: on these, and as many as `nodes` says
+    "excluded_nodes": pl.String(),  # a host list: on none of these
     "nice": pl.Int64(),  # taken off the priority
     "priority": pl.Int64(),  # in place of what the site would compute
     "dependency": pl.String(),  # after:ID, afterok:ID:ID, afterany:ID, afternotok:ID, singleton, joined by commas

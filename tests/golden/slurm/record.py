@@ -32,6 +32,8 @@ ASKED_AS = {
     "mem_per_cpu_mb": "--mem-per-cpu",
     "mem_per_node_mb": "--mem",
     "features": "--constraint",
+    "required_nodes": "--nodelist",
+    "excluded_nodes": "--exclude",
     "partition": "--partition",
 }
 _LINE = re.compile(r"\[(\S+)\] (?:debug\d?:\s+)?(.*)")

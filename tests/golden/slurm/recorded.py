@@ -22,7 +22,7 @@ ASKED = {
     "cpus_per_task": "cores_per_task",
     "name": "job_name",
 }
-FORM = ("nodes", "tasks", "tasks_per_node", "exclusive", "partition", "features")
+FORM = ("nodes", "tasks", "tasks_per_node", "exclusive", "partition", "features", "required_nodes", "excluded_nodes")
 SAME = (*FORM, "dependency", "begin_s", "array_id", "array_limit", "reservation")
 WHO = ("user", "account", "qos")
 
