@@ -30,7 +30,7 @@ def test_on_those_that_it_names_and_on_none_of_the_others(site: Any) -> None:
 def test_nodes_outside_of_its_partition_are_none(site: Any) -> None:
     parts = "PartitionName=p Nodes=n[1-2] Default=YES\nPartitionName=q Nodes=n[3-4]"
     work = jobs((0, 10, 60, 1), (0, 10, 60, 1), required_nodes=["n3", "n3"], partition=["p", "p,q"])
-    with pytest.raises(escala.EscalaError, match="job '1' of workload .* can never run"):
+    with pytest.raises(escala.EscalaError, match=r"job '1' of workload .* can never run"):
         starts(work, site(partitions=parts))
     assert starts(work, site(partitions=parts), oversized="drop")[0] is None
     assert escala.simulate(work, site(partitions=parts), scheduler="slurm", oversized="drop").jobs["nodes"][1] == "2"
