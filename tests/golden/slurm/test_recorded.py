@@ -31,8 +31,8 @@ REPEATED = ("BB", "D2", "F1", "K1", "L1", "M1", "N1", "O3", "P1", "P2", "Q1", "W
 """Runs that were recorded for these tests, of which the default phases give every start, or nearly: bf_busy_nodes (BB);
 shared nodes with exclusive jobs and memory by node or core; features; dependencies on jobs that are forgotten after
 20 s (K1); limits of QOS, of partitions too, and accounts (L1); jobs of several partitions of three tiers (M1), which
-Slurm repeats at three parts of a second; nodes that a job names (N1); settings of backfill; preemption by tier (requeue,
-cancel) and by QOS (Q1); node weights."""
+Slurm repeats at three parts of a second; nodes that a job names (N1); settings of backfill; preemption by tier
+(requeue, cancel) and by QOS (Q1); node weights."""
 OWN_CLOCK = ("H1", "M1", "O2", "P3", "P4", "R1", "S1", "X1")
 """Those that a second decides: two threads a core; jobs of several partitions of several tiers; few jobs a pass;
 preemption on shared nodes (P3), and with a grace (P4); reservations, flexible and magnetic ones too, and minutes behind
