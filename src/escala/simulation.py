@@ -18,9 +18,10 @@ from escala.errors import EscalaError
 from escala.estimates import RUNTIME, WALLTIME, lengths_us
 from escala.filling import fill_orders
 from escala.kernel import calls, codes
+from escala.kernel.allocate import Sizes, allocate
 from escala.kernel.clock import SECOND
 from escala.kernel.drive import DRIVERS, drive_easy_single
-from escala.kernel.state import Sizes, World, allocate
+from escala.kernel.state import World
 from escala.kernel.world import table_of
 from escala.options import Options, Plan, microseconds
 from escala.platform import Platform
@@ -225,8 +226,7 @@ class Simulation:
         fill_orders(w, i, plan, admitted.rows, n, self.platform.total_cores)
 
     def advance(self, i: int = 0, until_s: float | None = None) -> int:
-        """Run simulation i until it stops; a stop code of `escala.kernel.codes`. With `until_s` also once everything up
-        to then has happened (NONE)."""
+        """Run simulation i until it stops, or (NONE) all up to `until_s` has happened; a code of `kernel.codes`."""
         until = codes.NEVER_US if until_s is None else int(microseconds(until_s))
         while True:
             stop = int(self.drivers[i](self.table, i, until))
@@ -249,7 +249,7 @@ class Simulation:
             codes.GROW_CHUNKS: (("chunk", 1),),
             codes.GROW_LOG: (("log", 1),),
             codes.GROW_TIMERS: (("heaps", 2),),
-            codes.GROW_AGENDA: (("slices", 2), ("agenda", 1)),
+            codes.GROW_AGENDA: (("slices", 2), ("spare", 1), ("agenda", 1)),
         }[int(self.world.s[i, 0]["grow"])]
         changes = {}
         for name, axis in full:

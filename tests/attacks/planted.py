@@ -97,7 +97,7 @@ BUGS = [
     Bug("kernel", "kernel/plans.py", "    return a < b", "    return a > b"),
     Bug("kernel", "kernel/plans.py", "    for n in range(1, w.s[0].n_plans):",
         "    for n in range(1, w.s[0].n_plans - 1):"),
-    Bug("kernel", "kernel/sums.py", "                until = min(times[start] + length, before)",
+    Bug("kernel", "kernel/sums.py", "                until = min(times[start] + length, own)",
         "                until = times[start] + length"),
     Bug("kernel", "kernel/single.py",
         "        fits = cores[n] >= w.job[j].cores\n"

@@ -20,7 +20,7 @@ from escala.kernel.placement import append_chunk
 from escala.kernel.plans import following
 from escala.kernel.reservation import exact, permission
 from escala.kernel.state import HEAP_SWITCHES, World
-from escala.kernel.sums import FINE, FREE, ROW, TIME, possible
+from escala.kernel.sums import FINE, ROW, TIME, possible
 
 
 @inlined
@@ -46,10 +46,10 @@ def _new_slice(w: World, at: int, us: int, fine: int) -> None:
     n = s.n_slices
     s.n_slices += 1
     _make_room(w.slices[TIME], n, at)
-    _make_room(w.slices[FREE], n, at)
+    _make_room(w.spare, n, at)
     w.slices[TIME, at] = us
     if at > 0:
-        w.slices[FREE, at] = w.slices[FREE, at - 1]
+        w.spare[at] = w.spare[at - 1]
     if w.o[0].n_nodes == 1 and kept(w):  # no residues and no rows
         return
     if n == s.n_rows:
@@ -68,32 +68,36 @@ def _new_slice(w: World, at: int, us: int, fine: int) -> None:
 
 @lean
 def _alike(w: World, a: int, b: int) -> bool:
-    """Do two slices say the same?"""
-    if w.slices[FREE, a] != w.slices[FREE, b]:
+    """Do two slices of several nodes say the same?"""
+    if w.spare[a] != w.spare[b]:
         return False
-    if w.o[0].n_nodes > 1:
-        for n in range(w.agenda.shape[1]):
-            if w.agenda[w.slices[ROW, a], n] != w.agenda[w.slices[ROW, b], n]:
-                return False
-    return True
+    one, other = w.agenda[w.slices[ROW, a]], w.agenda[w.slices[ROW, b]]
+    n = 0
+    while n < one.shape[0] and one[n] == other[n]:
+        n += 1
+    return n == one.shape[0]
 
 
 @lean
 def tidy(w: World) -> None:
-    """The first slice begins now, and no slice says what the one before it says."""
+    """The first slice begins now; where one has passed, none says what the one before it says. (Else that can wait: no
+    first hole begins with a slice that says what the one before it says.)"""
     s = w.s[0]
     first = _position(w)
-    n = 0
-    for i in range(first, s.n_slices):
-        if i > first and _alike(w, n - 1, i):
-            continue
-        w.slices[TIME, n] = w.slices[TIME, i]
-        w.slices[FREE, n] = w.slices[FREE, i]
-        row = w.slices[ROW, n]
-        w.slices[ROW, n] = w.slices[ROW, i]
-        w.slices[ROW, i] = row
-        n += 1
-    s.n_slices = n
+    pool = w.o[0].n_nodes == 1
+    if first > 0:
+        n = 0
+        for i in range(first, s.n_slices):
+            if i > first and (w.spare[n - 1] == w.spare[i] if pool else _alike(w, n - 1, i)):
+                continue
+            w.slices[TIME, n] = w.slices[TIME, i]
+            w.spare[n] = w.spare[i]
+            if not pool:
+                row = w.slices[ROW, n]
+                w.slices[ROW, n] = w.slices[ROW, i]
+                w.slices[ROW, i] = row
+            n += 1
+        s.n_slices = n
     w.slices[TIME, 0] = s.now
 
 
@@ -121,6 +125,7 @@ def rebuild(w: World, frontier: Any) -> None:
     s = w.s[0]
     nodes = w.o[0].n_nodes
     s.n_slices = 0
+    s.freer_us = codes.NEVER_US
     s.below = 0
     _new_slice(w, 0, s.now, exact(w, s.now))
     row = w.slices[ROW, 0]
@@ -130,7 +135,7 @@ def rebuild(w: World, frontier: Any) -> None:
         free = free_cores(w, n) if usable else 0
         w.agenda[row, n] = free
         total += free
-    w.slices[FREE, 0] = total
+    w.spare[0] = total
     size = 0
     if s.n_plans > 0:
         frontier[0] = 0
@@ -145,7 +150,7 @@ def rebuild(w: World, frontier: Any) -> None:
             at = slice_at(w, w.node[n].done, exact(w, w.node[n].done))
             for k in range(at, s.n_slices):
                 w.agenda[w.slices[ROW, k], n] += w.node[n].cores
-                w.slices[FREE, k] += w.node[n].cores
+                w.spare[k] += w.node[n].cores
 
 
 @lean
@@ -155,10 +160,10 @@ def add(w: World, j: int, from_us: int, from_fine: int, to_us: int, to_fine: int
     end = w.s[0].n_slices
     if to_us < codes.NEVER_US:
         end = slice_at(w, to_us, to_fine)
-    cores = sign * np.int64(w.job[j].cores)
-    free = w.slices[FREE]
+    cores = np.int32(sign * w.job[j].cores)
+    free = w.spare
     for k in range(first, end):
-        free[np.uint64(k)] += cores  # unsigned: several at once, as in `_make_room`
+        free[np.uint64(k)] = np.int32(free[np.uint64(k)] + cores)  # unsigned: several at once, as in `_make_room`
     if w.o[0].n_nodes == 1:
         return
     lowest = np.int64(0)
@@ -197,6 +202,7 @@ def release(w: World, j: int) -> None:
     """Job `j`, which holds cores, ends now: what it had planned to hold from here on is free."""
     s = w.s[0]
     if s.n_slices > 0 and w.run[j].plan > s.now:
+        s.freer_us = max(s.freer_us, w.run[j].plan)
         add(w, j, s.now, 0, w.run[j].plan, w.run[j].fine, 1)
 
 
@@ -210,9 +216,10 @@ def _position(w: World) -> int:
 
 
 @lean
-def first_hole(w: World, j: int, least: Any) -> bool:
-    """Set RUN.plan of job `j` to the earliest start of a hole for its whole walltime; `least` [nodes] becomes the cores
-    free throughout it. False if there is none: an off-reservation keeps nodes for good."""
+def first_hole(w: World, j: int, least: Any, before: int) -> bool:
+    """Set RUN.plan of job `j` to the earliest start of a hole for its whole walltime, where that is before a time (us);
+    `least` [nodes] becomes the cores free throughout it. False if there is none: an off-reservation keeps nodes for
+    good."""
     s = w.s[0]
     waking = permission(w, j) if w.o[0].given == 1 else 0
     if waking > s.now:
@@ -226,7 +233,7 @@ def first_hole(w: World, j: int, least: Any) -> bool:
             _plan_at(w, j, i, first)
             return True
         i += 1
-    i = _later_hole(w, j, i, first, least)
+    i = _later_hole(w, j, i, first, least, before)
     if i == s.n_slices:
         return False
     _plan_at(w, j, i, first)
@@ -276,37 +283,78 @@ def _lacks_awake(w: World, j: int, i: int, first: int, bad: int, least: Any) -> 
 
 
 @lean
-def _later_hole(w: World, j: int, i: int, first: int, least: Any) -> int:
-    """Position of the first slice from `i` on that begins a hole for job `j`, of all nodes alike; the number of slices
-    for none.
+def _later_hole(w: World, j: int, i: int, first: int, least: Any, before: int) -> int:
+    """Position of the first slice from `i` on, and before a time, that begins a hole for job `j`, of all nodes alike;
+    the number of slices for none; `least` becomes the cores free throughout it.
 
-    The slices from `i` to `k` stand in `least`. Where slice `k` leaves too little, no hole holds it together with the
-    shortest stretch before it that does: the search goes on behind the beginning of that one, and never looks at an
-    earlier slice again."""
+    A window is looked at from its end, so that a slice that leaves too little with those behind it rules out all starts
+    up to it. What is known of the slices behind it serves the next start, where that is the slice behind it.
+    """
     o = w.o[0]
     n = w.s[0].n_slices
     need = np.int64(w.job[j].cores)
     summed = w.s[0].below == 0 or o.n_nodes == 1  # else a node is promised twice: to a job that runs on, and to another
-    k = i  # the first slice that is not in `least`
-    while i < n:
+    known = codes.NONE  # `least` holds the slices from this one on
+    last = codes.NONE  # up to this one
+    while i < n and w.slices[TIME, i] < before:
         if summed:
-            start = possible(w, j, i, codes.NEVER_US)
-            if start == codes.NONE:
+            i = possible(w, j, i, before, codes.NEVER_US)
+            if i == codes.NONE:
                 return n
-            if start > i:
-                k = _window(w, start, k, least)
-                i = start
-        while k == i or _reaches(w, j, i, first, k):
-            if k == i:
-                least[:] = codes.MANY
-            if _narrow(w, k, least) < need:
-                break
-            k += 1
-        else:
+        end = _last_reached(w, j, i, first)
+        if known == i:
+            while last < end and _narrow(w, last + 1, least) >= need:
+                last += 1
+            if last == end:
+                return i
+        bad = _last_bad(w, i, end, need, least)
+        if bad < i:
             return i
-        i = _behind(w, i, k, need, least)
-        k += 1
+        i = bad + 1
+        known = i
+        last = end
+        if i > end:
+            known = codes.NONE
     return n
+
+
+@lean
+def _last_reached(w: World, j: int, i: int, first: int) -> int:
+    """The last slice that begins before job `j` ends, if it begins with slice `i`."""
+    low = i
+    high = w.s[0].n_slices
+    while low + 1 < high:
+        middle = (low + high) >> 1
+        if _reaches(w, j, i, first, middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@lean
+def _last_bad(w: World, i: int, end: int, need: int, least: Any) -> int:
+    """The last slice from `i` to `end` that leaves too few cores together with those behind it, i - 1 if there is none;
+    `least` becomes what those behind it leave."""
+    least[:] = codes.MANY
+    known, trial = least, w.trial
+    k = end
+    while k >= i:
+        line = w.agenda[_row(w, k)]
+        total = np.int32(0)
+        for n in range(w.o[0].n_nodes):
+            at = np.uint64(n)
+            both = min(known[at], line[at])
+            trial[at] = both
+            total = np.int32(total + max(both, np.int32(0)))
+        if total < need:
+            break
+        known, trial = trial, known
+        k -= 1
+    if (end - k) & 1 == 1:
+        for n in range(w.o[0].n_nodes):
+            least[n] = w.trial[n]
+    return k
 
 
 @inlined
@@ -314,7 +362,7 @@ def _row(w: World, k: int) -> int:
     """Where the nodes of slice `k` stand; of one pool no rows are kept."""
     row = w.slices[ROW, k]
     if w.o[0].n_nodes == 1:
-        w.agenda[row, 0] = w.slices[FREE, k]
+        w.agenda[row, 0] = w.spare[k]
     return np.int64(row)
 
 
@@ -322,39 +370,13 @@ def _row(w: World, k: int) -> int:
 def _narrow(w: World, k: int, least: Any) -> int:
     """What is free in slice `k` as well; all nodes together."""
     line = w.agenda[_row(w, k)]
-    total = 0
+    total = np.int32(0)  # 32 bits at each step, and unsigned numbers: eight or sixteen nodes at once
     for n in range(w.o[0].n_nodes):
-        least[n] = min(least[n], line[n])
-        total += max(least[n], 0)
-    return total
-
-
-@lean
-def _window(w: World, i: int, k: int, least: Any) -> int:
-    """`least` of the slices from `i` to before `k`; the first slice that is not in it."""
-    least[:] = codes.MANY
-    for each in range(i, k):
-        _narrow(w, each, least)
-    return max(i, k)
-
-
-@lean
-def _behind(w: World, i: int, k: int, need: int, least: Any) -> int:
-    """The slices from `i` to `k` have too few cores in common: behind the last slice from which on they do; `least`
-    from there to `k`."""
-    least[:] = codes.MANY
-    if _narrow(w, k, least) < need:
-        return k + 1
-    for b in range(k - 1, i, -1):
-        line = w.agenda[w.slices[ROW, b]]
-        total = 0
-        for n in range(w.o[0].n_nodes):
-            total += max(min(least[n], line[n]), 0)
-        if total < need:
-            return b + 1
-        for n in range(w.o[0].n_nodes):
-            least[n] = min(least[n], line[n])
-    return i + 1
+        at = np.uint64(n)
+        both = min(least[at], line[at])
+        least[at] = both
+        total = np.int32(total + max(both, np.int32(0)))
+    return np.int64(total)
 
 
 @lean

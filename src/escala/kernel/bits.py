@@ -20,7 +20,7 @@ _below = later("escala.kernel.bits_code", "below")
 
 @inlined
 def below(row: Any, k: int, n: int, bound: int) -> Any:
-    """Which of the first 64 numbers from `k` on (int64, side by side) are less than `bound`, as bits; none from
+    """Which of the first 64 numbers from `k` on (int32, side by side) are less than `bound`, as bits; none from
     position n on."""
     if k + 64 <= row.shape[0]:
         found: Any = _below(row, k, bound)

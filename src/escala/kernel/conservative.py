@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.compile import lean
+from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.agenda import add, choose, first_hole, hold, kept, note_asleep, rebuild, tidy
 from escala.kernel.jobs import place
@@ -79,31 +79,85 @@ def _decide(w: World) -> None:
 
 @lean
 def _compress(w: World, least: Any) -> None:
-    """Every waiting job at its first fit, the agenda as it is kept."""
+    """Every waiting job at its first fit, the agenda as it is kept.
+
+    Where nothing more is free than at its last fit, a job has no earlier hole, and no other nodes: so it is looked at
+    up to the time until which more may be free. That ends with what jobs that ended had planned, and with the holes
+    that others leave.
+    """
     s = w.s[0]
     o = w.o[0]
+    until = s.freer_us
+    s.freer_us = 0
     waiting = 0
     j = begin_walk(w)
     while j != codes.NONE and waiting < o.depth:
         after = walk_on(w, j)
-        sooner = codes.NONE  # the slice of a pool's earlier hole
-        if w.run[j].chunk != codes.NONE:
-            # its own hole is a fit: only earlier ones count
-            lasting = w.run[j].plan > s.now and w.job[j].walltime + o.margin_us > 0
-            if lasting and o.n_nodes == 1:
-                sooner = possible(w, j, 0, w.run[j].plan)
-                if sooner == codes.NONE:
-                    waiting += 1
-                    j = after
-                    continue
-            hold(w, j, 1)
-            recycle(w, j)
-        if sooner != codes.NONE:
-            _put_at(w, j, sooner)
-        else:
+        if w.run[j].chunk == codes.NONE:
             _put(w, j, least)
+        elif o.n_nodes > 1:
+            now = w.run[j].plan <= s.now or w.job[j].walltime + o.margin_us == 0
+            if now or w.run[j].plan < until or s.below == 1 or possible(w, j, 0, until, w.run[j].plan) != codes.NONE:
+                until = _put_back(w, j, least, until)
+        else:
+            until = _sooner(w, j, least, until)
         waiting += w.run[j].state == codes.QUEUED
         j = after
+
+
+@inlined
+def _sooner(w: World, j: int, least: Any, until: int) -> int:
+    """Job `j` of a pool at its first fit. Until when more may be free now."""
+    s = w.s[0]
+    plan = w.run[j].plan
+    length = w.job[j].walltime + w.o[0].margin_us
+    if plan <= s.now or length == 0:
+        hold(w, j, 1)
+        recycle(w, j)
+        _put(w, j, least)
+        return until
+    k = possible(w, j, 0, min(plan, until), plan)  # its own hole is a fit: only earlier ones count
+    if k == codes.NONE:
+        return until
+    hold(w, j, 1)
+    recycle(w, j)
+    _put_at(w, j, k)
+    s.freer_us = max(s.freer_us, plan + length)
+    return max(until, plan + length)
+
+
+@lean
+def _put_back(w: World, j: int, least: Any, until: int) -> int:
+    """Job `j` at its first fit, its own reservation being one: later ones than `until` are none. Until when more may be
+    free now."""
+    plan, fine, chunk = w.run[j].plan, w.run[j].fine, np.int64(w.run[j].chunk)
+    hold(w, j, 1)
+    if not first_hole(w, j, least, max(until, w.s[0].now + 1) if plan >= until else codes.NEVER_US):
+        hold(w, j, -1)
+        return until
+    choose(w, j, least)
+    end = plan + w.job[j].walltime + w.o[0].margin_us
+    if w.run[j].plan != plan or w.run[j].fine != fine or not _same(w, np.int64(w.run[j].chunk), chunk):
+        w.s[0].freer_us = max(w.s[0].freer_us, end)
+        until = max(until, end)
+    new = w.run[j].chunk
+    w.run[j].chunk = chunk
+    recycle(w, j)
+    w.run[j].chunk = new
+    _hold_or_start(w, j)
+    return until
+
+
+@lean
+def _same(w: World, a: int, b: int) -> bool:
+    """Do two lists of chunks name the same cores?"""
+    while a != codes.NONE and b != codes.NONE:
+        one, other = w.chunk[a], w.chunk[b]
+        if one.low != other.low or one.high != other.high or one.per != other.per:
+            return False
+        a = np.int64(one.next)
+        b = np.int64(other.next)
+    return a == b
 
 
 @lean
@@ -137,10 +191,10 @@ def _plan_all(w: World, least: Any) -> None:
 def _put(w: World, j: int, least: Any) -> None:
     """Give job `j` its reservation; start it if that begins now. Without a hole it waits for the next decision."""
     if w.o[0].n_nodes == 1 and kept(w):
-        k = possible(w, j, 0, codes.NEVER_US)
+        k = possible(w, j, 0, codes.NEVER_US, codes.NEVER_US)
         if k != codes.NONE:
             _put_at(w, j, k)
-    elif first_hole(w, j, least):
+    elif first_hole(w, j, least, codes.NEVER_US):
         choose(w, j, least)
         _hold_or_start(w, j)
 

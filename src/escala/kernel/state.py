@@ -9,9 +9,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-
-from escala.kernel import codes
 
 # What never changes in a run.
 OPTIONS = np.dtype(
@@ -101,6 +98,7 @@ SCALARS = np.dtype(
         ("n_planned", "i8"),  # conservative: jobs that had ended at its last decision
         ("n_slices", "i8"),
         ("n_rows", "i8"),  # rows of the agenda ever in use
+        ("freer_us", "i8"),  # the agenda as it is kept: until when more may be free than the last walk through it saw
         ("below", "i8"),  # 1: a cell of the agenda may be below 0, so that sums over nodes say less than there is
         ("instants", "i8"),
         ("grow", "i8"),  # which table is full
@@ -255,6 +253,7 @@ class World(NamedTuple):
     plans: Any  # int32 [N, capacity]: running jobs by planned end, in order or a heap
     frontier: Any  # int64 [N, 1 + capacity]: scratch of `plans.following`
     least: Any  # int32 [N, nodes or 0]: scratch of conservative backfilling
+    trial: Any  # int32 [N, nodes or 0]: the same
     asleep: Any  # int32 [N, nodes or 0]: the same: cores that no job has, of nodes that are not on
     cores: Any  # int64 [N, nodes or 0]: scratch of single-node jobs under EASY: what is free beyond the reservation
     beyond: Any  # int64 [N, nodes or 0, kinds]: the same of further kinds
@@ -269,7 +268,8 @@ class World(NamedTuple):
     # FRONT [N, capacity]: a search in the order of scores that grow with the wait, or a walk in order: a heap
     front: Any
     log: Any  # LOG [N, capacity]
-    slices: Any  # int64 [N, 4, capacity]: conservative agenda: time, residue, row, free cores
+    slices: Any  # int64 [N, 3, capacity]: conservative agenda: time, residue, row
+    spare: Any  # int32 [N, capacity]: its free cores, all nodes together
     agenda: Any  # int32 [N, capacity, nodes]: free cores per row and node; not of one pool
 
 
@@ -300,6 +300,7 @@ FIELDS: dict[str, tuple[Any, int]] = {
     "plans": (np.int32, 1),
     "frontier": (np.int64, 1),
     "least": (np.int32, 1),
+    "trial": (np.int32, 1),
     "asleep": (np.int32, 1),
     "cores": (np.int64, 1),
     "beyond": (np.int64, 2),
@@ -311,6 +312,7 @@ FIELDS: dict[str, tuple[Any, int]] = {
     "front": (FRONT, 1),
     "log": (LOG, 1),
     "slices": (np.int64, 2),
+    "spare": (np.int32, 1),
     "agenda": (np.int32, 2),
 }
 """Element type and dimensions of each array of one simulation."""
@@ -318,83 +320,3 @@ FIELDS: dict[str, tuple[Any, int]] = {
 
 FAN = 16  # ranks a cell, cells a cell
 UNTOUCHED = -2  # `USER.next`
-
-
-def tree_size(jobs: int) -> int:
-    """Cells of the search tree over `jobs` ranks, all levels together."""
-    total, level = 0, jobs
-    while level > 1:
-        level = -(-level // FAN)
-        total += level
-    return max(total, 1)
-
-
-class Sizes(NamedTuple):
-    """What the tables must hold, and which of them are needed."""
-
-    jobs: int
-    nodes: int
-    cores: int
-    kinds: int  # of resources beyond cores
-    profiles: int
-    ranks: int = 0  # of a given order of the jobs, 0: none is given
-    searched: bool = False  # the queue may be long and is searched by a tree
-    planned: bool = False  # planned ends are kept
-    agenda: bool = False  # conservative backfilling
-    walked: bool = False  # in another order than that of submission
-    multi: bool = False  # some job has demands beyond cores
-    chunks: int = 0  # recorded chunks to expect
-    orders: int = 0  # that are found by a tournament, 0 to 2
-    numbered: bool = False  # one of them has a number a job
-    linear: bool = False  # one is a linear score
-    counted: int = 0  # users at whom it looks
-    forecast: bool = False  # as the tables of `World`, from here on
-    users: int = 0
-    steps: int = 0
-    past: bool = False
-
-
-def allocate(n: int, sizes: Sizes) -> World:
-    """Empty tables for `n` simulations; `simulation.py` fills them in."""
-    jobs, nodes, cores, kinds = sizes.jobs, sizes.nodes, sizes.cores, sizes.kinds
-    ranks, orders = sizes.ranks, sizes.orders
-    words = (nodes + 63) // 64
-    live = min(jobs, cores) + 1
-    heap = max(live, nodes, 1) + 64
-
-    def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        return np.zeros((n, *shape), dtype)
-
-    return World(
-        o=zeros((1,), OPTIONS),
-        s=zeros((1,), SCALARS),
-        job=zeros((jobs,), JOB),
-        run=zeros((jobs,), RUN),
-        demand=zeros((jobs if sizes.multi else 0, kinds), np.int32),
-        forecast=zeros((jobs if sizes.forecast else 0,), FORECAST),
-        recent=zeros((sizes.users, 2), np.int64),
-        steps=zeros((sizes.steps,), np.int64),
-        past=zeros((jobs if sizes.past else 0,), np.int32),
-        node=zeros((nodes,), NODE),
-        room=zeros((nodes, kinds), np.int32),
-        profile=zeros((sizes.profiles,), PROFILE),
-        ledger=zeros((sizes.profiles,), LEDGER),
-        bits=zeros((codes.N_SETS, words), np.uint64),
-        chunk=zeros((2 * cores + 64 + sizes.chunks,), CHUNK),
-        heaps=zeros((6, heap), EVENT),
-        plans=zeros((live if sizes.planned else 0,), np.int32),
-        frontier=zeros((1 + live if sizes.planned else 1,), np.int64),
-        least=zeros((nodes if sizes.agenda else 0,), np.int32),
-        asleep=zeros((nodes if sizes.agenda else 0,), np.int32),
-        cores=zeros((nodes if sizes.multi else 0,), np.int64),
-        beyond=zeros((nodes if sizes.multi else 0, kinds), np.int64),
-        order=zeros((2, ranks), np.int32),
-        tree=zeros((2 + 2 * orders, tree_size(max(jobs, ranks)) if sizes.searched else 0), np.int64),
-        fixed=zeros((orders if sizes.numbered else 0, jobs), np.float64),
-        terms=zeros((orders if sizes.linear else 0,), TERMS),
-        user=zeros((sizes.counted,), USER),
-        front=zeros((jobs + tree_size(jobs) if orders else jobs if sizes.walked else 0,), FRONT),
-        log=zeros((4 * nodes + 64,), LOG),
-        slices=zeros((4, 64 if sizes.agenda else 0), np.int64),
-        agenda=zeros((64 if sizes.agenda else 0, nodes), np.int32),
-    )

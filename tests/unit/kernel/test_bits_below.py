@@ -19,7 +19,7 @@ def below(row: Any, k: int, n: int, bound: int) -> Any:
 def test_each_bit_is_a_comparison() -> None:
     chance = np.random.default_rng(0)
     for _ in range(3000):
-        row = chance.integers(-5, 5, int(chance.integers(1, 200)))
+        row = chance.integers(-5, 5, int(chance.integers(1, 200)), np.int32)
         n = int(chance.integers(1, len(row) + 1))
         k, bound = int(chance.integers(0, n)), int(chance.integers(-6, 7))
         assert int(below(row, k, n, bound)) == sum(1 << i for i in range(min(64, n - k)) if row[k + i] < bound)

@@ -18,7 +18,8 @@ from escala.envs.core.records import restore
 from escala.envs.slots.rewind import rewind
 from escala.errors import EscalaError
 from escala.kernel import codes
-from escala.kernel.state import JOB, Sizes, World, allocate
+from escala.kernel.allocate import Sizes, allocate
+from escala.kernel.state import JOB, World
 from escala.kernel.world import WORLD, table_of
 from escala.options import Options, Plan, microseconds
 from escala.platform import Platform, read_platform
