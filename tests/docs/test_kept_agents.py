@@ -23,6 +23,9 @@ LONG = (
     "deepshutdown2020",
     "grid2019/fresh",
     "grid2019/open",
+    "marl2024/ahead-2x1",
+    "marl2024/printed",
+    "marl2024/team-3x2",
 )
 """The agents that take longest, as their names begin: their figures under `make fuzz`."""
 
@@ -32,6 +35,9 @@ OF_THEM = (
     ("deepshutdown2020", "orion-1-0"),
     ("grid2019", "fresh-190-0"),
     ("grid2019", "open-all-1"),
+    ("marl2024", "ahead-2x1-0"),
+    ("marl2024", "printed-3x1-0"),
+    ("marl2024", "team-3x2-0"),
 )
 """One of each kind: its first figure in every run of the tests. tests/digests has decisions of all."""
 
