@@ -48,6 +48,7 @@ QUICK += [(764, "gpus"), (1049, "gpus")]  # exclusive jobs that no nodes would e
 QUICK += [(346, "gpus"), (531, "gpus")]  # ... and by all nodes of the partition where too few are idle
 # jobs that start long after all others, when age or use has changed who is first
 QUICK += [(102, "multifactor"), (199, "multifactor")]
+QUICK += [(31, "forgets"), (47, "forgets")]  # jobs start though what they wait for went badly: it was forgotten
 TREE: list[tuple[str, str | None, list[str]]] = [
     (ROOT, None, []),
     ("a", ROOT, ["ann"]),
