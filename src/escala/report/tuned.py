@@ -115,7 +115,7 @@ def beyond(tuned: Tuned | Several) -> list[str]:
     best = [
         f"{part} {step.name} ({ratio_text(step.ratio)})"
         for part in PARTS
-        if (step := best_of([one for one in tuned.steps if one.part == part])) is not None
+        if (step := best_of([one for one in tuned.steps if one.part == part])) and step.ratio[0] is not None
     ]
     told = [tuned.without] if tuned.without else []
     if kept is not None:

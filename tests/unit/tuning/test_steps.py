@@ -96,3 +96,11 @@ def test_the_page_says_that_nothing_was_kept() -> None:
         "Nothing tried beyond the rules was kept in the place of easy. "
     )
     assert f"prediction {LAST2} (0.95 [0.80, 1.10])" in told[1]
+
+
+def test_of_too_few_weeks_the_page_gives_no_ratio() -> None:
+    tuned = SimpleNamespace(
+        steps=[_step("given score", GIVEN, RULE, (None, None, None))], chosen="easy", rule="easy", without=""
+    )
+    told = beyond(tuned)  # type: ignore[arg-type]
+    assert told == ["Nothing tried beyond the rules was kept in the place of easy."]
