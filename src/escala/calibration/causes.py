@@ -11,8 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from escala.calibration.curves import levels
-from escala.calibration.infer import MOST_PLACED
 from escala.calibration.order import lag, order
+from escala.calibration.placed import MOST_PLACED
 from escala.errors import EscalaError
 from escala.platform import Platform
 from escala.platform.hostlist import count_of, folded, hosts_of, in_order
@@ -191,11 +191,13 @@ def _nodes(log: Workload, machine: Platform) -> list[str]:
         texts = log.jobs["hosts"].drop_nulls().unique()
         if sum(count_of(text, log.name) for text in texts) > MOST_PLACED:
             return []
-        ran = {host for text in texts for host in hosts_of(text, log.name)}
+        names, ran = set(machine.names), set[str]()
+        for text in texts:
+            ran.update(names.intersection(hosts_of(text, log.name)))
     except EscalaError:
         return []
     idle = [name for name in machine.names if name not in ran]
-    if not ran & set(machine.names) or not idle:
+    if not ran or not idle:
         return []
     return [
         f"{len(idle):,} of the {machine.n_nodes:,} nodes never ran a job of this log: {folded(in_order(idle))[:200]}: "

@@ -25,17 +25,19 @@ def watts_of(log: Workload, site: Site) -> dict[int, list[float]]:
     cores = dict(zip(site.names, site.cores.tolist(), strict=True))
 
     @cache
-    def sizes(text: str) -> list[int]:
-        return [cores[name] for name in dict.fromkeys(hosts_of(text, f"{log.name}: hosts")) if name in cores]
+    def sizes(text: str) -> tuple[int, int, int]:
+        """Nodes, their cores, and those of the largest."""
+        of_nodes = [cores[name] for name in set(hosts_of(text, f"{log.name}: hosts")) if name in cores]
+        return len(of_nodes), sum(of_nodes), max(of_nodes, default=0)
 
     known = log.jobs.filter(
         pl.col(MEASURED).is_not_null() & pl.col("hosts").is_not_null() & (pl.col("runtime_s") >= LEAST_S)
     )
     found: dict[int, list[float]] = {}
     for joules, ran_s, used, text in known.select(MEASURED, "runtime_s", "cores", "hosts").iter_rows():
-        of_nodes = sizes(text)
-        if of_nodes and used >= sum(of_nodes) and len(set(of_nodes)) == 1:
-            found.setdefault(of_nodes[0], []).append(joules / ran_s / len(of_nodes))
+        nodes, every, size = sizes(text)
+        if nodes and used >= every and every == nodes * size:
+            found.setdefault(size, []).append(joules / ran_s / nodes)
     return dict(sorted(found.items()))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -58,9 +59,8 @@ def _refuse_homeless(site: Site) -> None:
 
 def _nodes(site: Site) -> list[str]:
     """One table for each run of equal nodes, in their order."""
-    rows = [(site.names[k], tuple(_node(site, k).items())) for k in range(site.n_nodes)]
-    groups = [(dict(told), [name for name, _ in same]) for told, same in groupby(rows, key=lambda row: row[1])]
-    return [_lines("[[nodes]]", {"names": folded(names), **told}) for told, names in groups]
+    groups = groupby(range(site.n_nodes), key=partial(_node, site))
+    return [_lines("[[nodes]]", {"names": folded([site.names[k] for k in same]), **told}) for told, same in groups]
 
 
 def _node(site: Site, k: int) -> dict[str, Any]:
