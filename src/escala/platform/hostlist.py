@@ -56,17 +56,16 @@ class _Part(NamedTuple):
 
 
 def _part_of(text: str, where: str) -> _Part:
-    part, rest, bracket = _Part([], []), text, "["
-    while bracket:
-        before, bracket, rest = rest.partition("[")
-        if "]" in before:
-            raise EscalaError(f"{where} has a ] without [")
-        part.texts.append(before)
-        if bracket:
-            inside, closed, rest = rest.partition("]")
-            if not closed or not inside:
-                raise EscalaError(f"{where} has a [ that is not closed, or nothing in it")
-            part.ranges.append([_range(one.strip(), where) for one in inside.split(",")])
+    before, *rest = text.split("[")
+    part = _Part([before], [])
+    for one in rest:
+        inside, closed, after = one.partition("]")
+        if not closed or not inside:
+            raise EscalaError(f"{where} has a [ that is not closed, or nothing in it")
+        part.ranges.append([_range(number.strip(), where) for number in inside.split(",")])
+        part.texts.append(after)
+    if any("]" in one for one in part.texts):
+        raise EscalaError(f"{where} has a ] without [")
     return part
 
 
@@ -76,6 +75,10 @@ def _names(part: _Part) -> Iterator[str]:
         [str(number).zfill(width) for first, last, width in some for number in range(first, last + 1)]
         for some in part.ranges
     ]
+    if len(numbers) == 1:
+        before, after = part.texts
+        yield from [f"{before}{number}{after}" for number in numbers[0]]
+        return
     for chosen in itertools.product(*numbers):
         yield part.texts[0] + "".join(itertools.chain(*zip(chosen, part.texts[1:], strict=True)))
 
@@ -148,7 +151,12 @@ def _alike(last: str, next_: str) -> bool:
 
 def in_order(names: Iterable[str]) -> list[str]:
     """Names sorted as people count: n2 before n10."""
-    return sorted(
-        names,
-        key=lambda name: [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name)],
-    )
+    return sorted(names, key=lambda name: [_counted(part) for part in re.split(r"(\d+)", name)])
+
+
+def _counted(part: str) -> tuple[int, int, str]:
+    """A number of any length by its value, before text."""
+    if not part.isdigit():
+        return 1, 0, part
+    digits = part.lstrip("0")
+    return 0, len(digits), digits

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 import escala
 from escala import EscalaError
 from escala.platform import site_entries
-from escala.platform.hostlist import count_of, hosts_of
+from escala.platform.hostlist import count_of, hosts_of, in_order
 from escala.platform.site_entries import gpus_of, seconds_of
 from escala.slurm import settings_of
 
@@ -213,6 +214,22 @@ def test_a_list_that_many_partitions_share_is_made_once(tmp_path: Path, monkeypa
     with pytest.raises(EscalaError, match=r"site\.toml: partition 4 \(p3\).* have more than 14: leave some out"):
         escala.read_site(_site_of(tmp_path, ["n[1-4]", "n[2-5]", "n[1-5]", "n[1-2]"]))
     assert made[2:] == ["n[1-4]", "n[2-5]", "n[1-5]"], "counted before it is made"
+
+
+def test_the_time_of_a_list_grows_as_its_brackets_do() -> None:
+    """300 000 brackets took 8 s."""
+    began = time.process_time()
+    assert hosts_of("n" + "[1]" * 300_000, "here") == ["n" + "1" * 300_000]
+    assert count_of("n" + "[1-2]" + "[1]" * 300_000, "here") == 2
+    assert time.process_time() - began < 8
+
+
+def test_numbers_of_any_length_are_put_in_order() -> None:
+    """More than 4 300 digits, or one that is none of ours, ended in a ValueError."""
+    long = "9" * 5000
+    assert in_order([f"n1{long}", "n²", "n10", f"n{long}", "n09", "n9", "n2"]) == [
+        "n2", "n09", "n9", "n10", f"n{long}", f"n1{long}", "n²"
+    ]  # fmt: skip
 
 
 def test_many_brackets_are_one_name_and_odd_ones_a_line() -> None:
