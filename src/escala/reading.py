@@ -37,6 +37,7 @@ _FOREIGN = (ValueError, ArithmeticError, LookupError, RecursionError, MemoryErro
 _LIBRARIES = ("polars", "pyo3_runtime", "_pickle", "yaml", "xml")
 
 
+DOTTED = re.compile(r"""(?<![\w."'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){1000}""")
 HALF = re.compile(r"\\u[dD][89a-fA-F]")
 """Half a character beyond the first 65,536, as JSON writes it."""
 
@@ -255,6 +256,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 
     with guarded(path, "TOML"):
         text = read_text(path)
+        if DOTTED.search(text):
+            raise EscalaError(f"{path}: TOML with a key of a thousand parts: mend the file")
         try:
             return tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:

@@ -13,6 +13,8 @@ from escala.platform.site_entries import parsable, whole
 
 ROOT = "root"
 MOST_USED = 1e18
+DEEPEST = 200
+"""Accounts above one another."""
 ENTRIES = ("parent", "shares", "users")
 Accounts = dict[str, dict[str, Any]]
 """Account -> its parent ("root" is above all), shares, and users with their shares: {"parent": str, "shares": int,
@@ -91,13 +93,14 @@ def check_tree(accounts: Accounts, where: str) -> None:
                 "parent"
             )
         above = name
-        for _ in range(len(accounts) + 1):
+        for _ in range(DEEPEST):
             if above == ROOT:
                 break
             above = accounts[above]["parent"] if above in accounts else ROOT
         else:
             raise EscalaError(
-                f"{where}: account {quoted(name)} is above itself by way of others: break the circle of parents"
+                f"{where}: account {quoted(name)} is above itself by way of others, or more than {DEEPEST} deep: break "
+                "the circle of parents"
             )
 
 
@@ -150,9 +153,8 @@ def _tree(rows: list[dict[str, str]], where: str, unread: list[str]) -> Accounts
         if user:
             account = found.setdefault(name, {"parent": ROOT, "shares": 1, "users": {}})
             account["users"][user] = shares
-            _limit(
-                account, account.get("limits", {}), account.get("user_limits", {}) | ({user: bounds} if bounds else {})
-            )
+            if bounds:
+                account.setdefault("user_limits", {})[user] = bounds
             continue
         deep = len(row["account"]) - len(row["account"].lstrip(" "))
         while above and above[-1][0] >= deep:

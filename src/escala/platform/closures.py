@@ -143,8 +143,8 @@ def read_reservations(
 ) -> tuple[Closure, ...]:
     """What `scontrol show reservation` prints, as reserved nodes for the jobs of some."""
     found = []
-    for record in re.split(r"(?m)^(?=\s*ReservationName=)", text):
-        told = dict(re.findall(r"(\w+)=(\S*)", record))
+    for record in re.split(r"(?m)^(?=[ \t]*ReservationName=)", text):
+        told = dict(re.findall(r"\b(\w+)=(\S*)", record))
         if "ReservationName" not in told:
             continue
         here = f"{where}: reservation {quoted(told['ReservationName'])}"

@@ -19,14 +19,14 @@ from escala.platform.slurm_conf import Conf, read_conf, read_gres
 from escala.reading import guarded, read_text
 
 KINDS = {
-    "nodes": re.compile(r"(?m)^\s*NodeName=.*(\n[^\n]*){0,4}\bCPUTot="),
-    "partitions": re.compile(r"(?m)^\s*PartitionName=.*(\n[^\n]*){0,12}\bTotalNodes="),
+    "nodes": re.compile(r"(?m)^[ \t]*NodeName=.*(\n[^\n]*){0,4}\bCPUTot="),
+    "partitions": re.compile(r"(?m)^[ \t]*PartitionName=.*(\n[^\n]*){0,12}\bTotalNodes="),
     "config": re.compile(r"^\s*Configuration data as of"),
-    "gres": re.compile(r"(?mi)^\s*(NodeName=\S+\s+)?Name=\w+|^\s*AutoDetect="),
-    "associations": re.compile(r"^(Cluster\|)?Account\|.*\bUser\|.*\bShare\b"),
+    "gres": re.compile(r"(?mi)^[ \t]*(NodeName=\S+\s+)?Name=\w+|^[ \t]*AutoDetect="),
+    "associations": re.compile(r"^(Cluster\|)?Account\|(?>.*?\bUser\|).*\bShare\b"),
     "shares": re.compile(r"^Account\|User\|RawShares\|(.*\|)?RawUsage\b"),
     "qos": re.compile(r"^Name\|(.*\|)?Priority(\||\n)"),
-    "reservations": re.compile(r"(?m)^\s*ReservationName="),
+    "reservations": re.compile(r"(?m)^[ \t]*ReservationName="),
 }
 """Kind of export -> what tells it."""
 NAMES = {"cputot": "cpus", "availablefeatures": "feature", "features": "feature"}
@@ -41,7 +41,7 @@ KEPT = re.compile(
 )
 """Settings that have to do with who runs when; addresses, paths and users of a slurm.conf have not, and do not go into
 a site.toml."""
-_ENTRY = re.compile(r"(\w+)=((?:\S|\s(?!\w+=)(?!\s))*)")
+_ENTRY = re.compile(r"\b(\w+)=((?:\S|\s(?!\w+=)(?!\s))*)")
 
 
 def kind_of(path: Path) -> str | None:
@@ -53,7 +53,7 @@ def kind_of(path: Path) -> str | None:
             return kind
     if is_conf(text):
         return "conf"
-    return "toml" if re.search(r"(?m)^\s*\[\[nodes\]\]", text) else None
+    return "toml" if re.search(r"(?m)^[ \t]*\[\[nodes\]\]", text) else None
 
 
 def read_exports(paths: Sequence[Path]) -> Site:
@@ -125,8 +125,10 @@ def _add(conf: Conf, path: Path, kind: str) -> None:
     """Nodes and partitions as they are now go before those of slurm.conf."""
     text = read_text(path)
     if kind == "config":
-        pairs = re.findall(r"(?m)^(\w+)\s+=\s(.*?)\s*$", text)
-        conf.settings.update({key.lower(): value for key, value in pairs if value.lower() not in NOTHING})
+        pairs = re.findall(r"(?m)^(\w+)[ \t]+=[ \t](.*)", text)
+        conf.settings.update(
+            {key.lower(): value.strip() for key, value in pairs if value.strip().lower() not in NOTHING}
+        )
         return
     first = "NodeName" if kind == "nodes" else "PartitionName"
     found = []

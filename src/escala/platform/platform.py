@@ -19,6 +19,7 @@ from escala.reading import first_twin
 
 Ints = NDArray[np.int64]
 MOST_NODES = 1_000_000
+MOST_AMOUNTS = 20_000_000  # of further kinds of resources, a number for each kind and node
 MOST_CORES = 1_000_000_000
 """More than any machine that was ever built (some 160 thousand nodes, some 40 million cores), and than a cluster of a
 million cores in thousandths; beyond, a typing error. Sums of cores stay below 2^31."""
@@ -33,6 +34,15 @@ def check_size(name: str, nodes: int, cores: int) -> None:
     if cores > MOST_CORES:
         raise EscalaError(
             f"platform {quoted(name)} has {min(cores, 10**300):.10g} cores; at most {MOST_CORES} are possible"
+        )
+
+
+def check_resources(name: str, nodes: int, kinds: int) -> None:
+    """EscalaError where so many nodes have too many kinds of resources."""
+    if nodes * kinds > MOST_AMOUNTS:
+        raise EscalaError(
+            f"platform {quoted(name)} has {kinds} kinds of resources on {nodes} nodes, more than {MOST_AMOUNTS:,} "
+            "numbers: leave out kinds that no job asks for"
         )
 
 

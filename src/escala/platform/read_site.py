@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,8 @@ def read_site(path: str | Path) -> Site:
 def is_conf(text: str) -> bool:
     """Does the text look like slurm.conf: lines NodeName=, PartitionName=, or Include?"""
     return re.search(
-        r"(?im)^\s*(nodename|partitionname|clustername|slurmctldhost)\s*=|^\s*include\s+\S", text
-    ) is not None and not (re.search(r"(?m)^\s*\[", text))
+        r"(?im)^[ \t]*(nodename|partitionname|clustername|slurmctldhost)[ \t]*=|^[ \t]*include[ \t]+\S", text
+    ) is not None and not (re.search(r"(?m)^[ \t]*\[", text))
 
 
 def site_of_conf(path: Path) -> Site:
@@ -67,12 +68,10 @@ def site_of_lines(conf: Conf, path: Path, gres: Mapping[str, str] | None = None)
             continue
         where = f"{path.name}: node {quoted(told['nodename'])}"
         one = _node(told, where)
-        kinds = [
-            (host, _gpus(host, one, gres or {}, where))
-            for host in hosts_of(told["nodename"], f"{path}, {line['where']}")
-        ]
-        for gpus, alike in groupby(kinds, key=lambda pair: pair[1]):
-            nodes.add([host for host, _ in alike], where, **{**one, "gpus": gpus})
+        hosts, own = hosts_of(told["nodename"], f"{path}, {line['where']}"), gres or {}
+        texts = [own.get(host, own.get("", "")) for host in hosts]
+        for text, alike in groupby(zip(hosts, texts, strict=True), key=itemgetter(1)):
+            nodes.add([host for host, _ in alike], where, **{**one, "gpus": _gpus(text, one["gpus"], where)})
     if not nodes.names:
         raise EscalaError(f"{path}: no line NodeName= describes a node that is up: a site needs its nodes")
     partitions = _partitions(conf, nodes, path)
@@ -80,10 +79,9 @@ def site_of_lines(conf: Conf, path: Path, gres: Mapping[str, str] | None = None)
     return nodes.site(name, {}, partitions=partitions, settings=conf.settings, unread=tuple(conf.unread))
 
 
-def _gpus(host: str, told: Mapping[str, Any], gres: Mapping[str, str], where: str) -> dict[str, int]:
-    """The GPUs of a node by kind."""
-    own: dict[str, int] = told["gpus"]
-    kinds = gpus_of(gres.get(host, gres.get("", "")), f"{where}, gres.conf")
+def _gpus(text: str, own: dict[str, int], where: str) -> dict[str, int]:
+    """The GPUs of a node by kind. text: what gres.conf says of it; own: by its line."""
+    kinds = gpus_of(text, f"{where}, gres.conf")
     return kinds if sum(kinds.values()) == sum(own.values()) and set(own) == {""} else own
 
 

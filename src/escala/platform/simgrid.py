@@ -37,7 +37,7 @@ from escala.platform.power import NONE, PowerProfile
 _UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _UNITS |= {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50, "Ei": 2.0**60}
 _SPEED = re.compile(
-    r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(" + "|".join(sorted(_UNITS, reverse=True)) + r")(?:flops|f)?"
+    r"((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*(" + "|".join(sorted(_UNITS, reverse=True)) + r")(?:flops|f)?"
 )
 _MASTER = re.compile(r"master(_host)?\d*")  # with a number where the master is a group of one host
 _GROUPS = {"cluster", "cabinet"}

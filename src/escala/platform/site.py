@@ -18,6 +18,7 @@ MEMORY = "memory"
 """The resource kind of memory, MB of a node."""
 WHOLE = "all"
 """The one partition of a site that describes none."""
+MOST_FEATURES = 5_000_000
 GPU = "gpu"
 """The resource kind of GPUs of any kind; those of a kind have `gpu:KIND` beside it."""
 
@@ -100,6 +101,11 @@ class Site(Platform):
             values.setflags(write=False)
             put(self, name, values)
         put(self, "features", tuple(tuple(one) for one in self.features) or ((),) * self.n_nodes)
+        if sum(map(len, self.features)) > MOST_FEATURES:
+            raise EscalaError(
+                f"site {quoted(self.name)}: its nodes have more than {MOST_FEATURES:,} features together: leave out "
+                "those that no job asks for"
+            )
         if len(self.features) != self.n_nodes:
             raise EscalaError(
                 f"site {quoted(self.name)}: features has {len(self.features)} entries for {self.n_nodes} nodes"

@@ -12,11 +12,12 @@ import numpy as np
 from escala.errors import EscalaError, quoted
 from escala.platform import power as power_profiles
 from escala.platform.hostlist import count_of, hosts_of
-from escala.platform.platform import check_size
+from escala.platform.platform import check_resources, check_size
 from escala.platform.power import PowerProfile
 from escala.platform.site import GPU, MEMORY, Partition, Site
 
 MOST_LISTED = 5_000_000  # nodes in all lists of partitions and closures that differ: some 15 s
+MOST_MEMBERS = 30_000_000  # nodes of all partitions and closures
 ENDLESS = ("infinite", "unlimited", "-1", "none", "")
 _SPAN = re.compile(r"(?:(\d{1,9})-)?(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?")
 
@@ -65,7 +66,7 @@ def parsable(text: str, where: str) -> list[dict[str, str]]:
 def gpus_of(text: str, where: str) -> dict[str, int]:
     """Kind ("" where none is named) -> GPUs, from Slurm's Gres: `gpu:a100:4(S:0-1),gpu:2,craynetwork:1`."""
     found: dict[str, int] = {}
-    for one in re.sub(r"\([^)]*\)", "", text).split(","):
+    for one in re.sub(r"\([^()]*\)", "", text).split(","):
         parts = [part for part in one.strip().split(":") if part and part != "no_consume"]
         if not parts or parts[0].lower() != GPU:
             continue
@@ -84,6 +85,7 @@ class Nodes:
         self.number: dict[str, int] = {}
         self._lists: dict[tuple[str, bool], tuple[int, ...]] = {}
         self._listed = 0  # nodes in them
+        self._members = 0  # nodes of all that asked
 
     def add(self, hosts: Sequence[str], where: str, **told: Any) -> None:
         """A group of equal nodes: cores, memory_mb (None: not said), gpus, features, weight, threads, power."""
@@ -101,20 +103,31 @@ class Nodes:
         every = text.strip().upper() == "ALL"
         key = "ALL" if every else text, sets is None
         if key not in self._lists:
-            self._listed += len(self.names) if every else count_of(text, where)
-            if self._listed > MOST_LISTED:
-                raise EscalaError(
-                    f"{where}: with its nodes the lists of partitions and closures have more than {MOST_LISTED:,}: "
-                    "leave some out"
-                )
+            self._list(len(self.names) if every else count_of(text, where), where)
             self._lists[key] = tuple(range(len(self.names))) if every else self._numbers(text, where, sets)
+        self._members += len(self._lists[key])
+        if self._members > MOST_MEMBERS:
+            raise EscalaError(
+                f"{where}: with it partitions and closures have more than {MOST_MEMBERS:,} nodes: leave some out"
+            )
         return self._lists[key]
+
+    def _list(self, count: int, where: str) -> None:
+        """Count nodes that are about to be listed."""
+        self._listed += count
+        if self._listed > MOST_LISTED:
+            raise EscalaError(
+                f"{where}: with its nodes the lists of partitions and closures have more than {MOST_LISTED:,}: "
+                "leave some out"
+            )
 
     def _numbers(self, text: str, where: str, sets: Mapping[str, str] | None) -> tuple[int, ...]:
         found: set[int] = set()
-        for host in hosts_of(text, where):
+        for host in dict.fromkeys(hosts_of(text, where)):
             if sets and host in sets:
-                found.update(self.listed(sets[host], where))
+                named = self.listed(sets[host], where)
+                self._list(len(named), where)
+                found.update(named)
             elif host in self.number:
                 found.add(self.number[host])
             else:
@@ -133,7 +146,7 @@ class Nodes:
             cores=np.array([row["cores"] for row in rows], np.int64),
             profiles=tuple(profiles[key] if key in profiles else power_profiles.by_name(key) for key in used),
             profile_of=np.array(profile_of, np.int64),
-            resources=_resources(rows),
+            resources=_resources(name, rows),
             names=tuple(self.names),
             features=tuple(tuple(row.get("features", ())) for row in rows),
             weights=np.array([row.get("weight", 1) for row in rows], np.int64),
@@ -142,15 +155,17 @@ class Nodes:
         )
 
 
-def _resources(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _resources(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Memory where it is known of every node, GPUs where some node has one, and those of each kind."""
     found: dict[str, Any] = {}
+    kinds = dict.fromkeys(kind for row in {id(row): row for row in rows}.values() for kind in row.get("gpus") or {})
+    check_resources(name, len(rows), len(kinds) + 2)
     if all(row.get("memory_mb") is not None for row in rows):
         found[MEMORY] = np.array([row["memory_mb"] for row in rows], np.int64)
     gpus = [row.get("gpus") or {} for row in rows]
     if any(gpus):
         found[GPU] = np.array([sum(one.values()) for one in gpus], np.int64)
-        for kind in dict.fromkeys(kind for one in gpus for kind in one if kind):
+        for kind in filter(None, kinds):
             found[f"{GPU}:{kind}"] = np.array([one.get(kind, 0) for one in gpus], np.int64)
     return found
 

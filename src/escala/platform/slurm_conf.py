@@ -3,15 +3,19 @@ never an error."""
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from escala.errors import EscalaError, quoted
-from escala.platform.hostlist import hosts_of
+from escala.platform.hostlist import count_of, hosts_of
 from escala.reading import guarded, read_text
 
 DEEPEST = 10  # includes within one another
+MOST_GRES = 5_000_000  # nodes in all lines of a gres.conf
+MOST_INCLUDES = 1000  # in all
 LINES = ("nodename", "partitionname", "nodeset", "downnodes", "frontendname", "switchname")
 NODE_KEYS = frozenset(
     re.findall(
@@ -30,7 +34,7 @@ PARTITION_KEYS = frozenset(
     )
 )
 """What is read, or does not matter; other keys are told as unread."""
-_ENTRY = re.compile(r"([A-Za-z0-9_]+)\s*=\s*(\"[^\"]*\"|'[^']*'|\S*)")
+_ENTRY = re.compile(r"(?<![A-Za-z0-9_])([A-Za-z0-9_]+)\s*=\s*(\"[^\"]*\"|'[^']*'|\S*)")
 
 
 @dataclass
@@ -49,13 +53,15 @@ class Conf:
 def read_conf(path: Path) -> Conf:
     """The file, and what it includes. EscalaError for one that cannot be read, and for includes in a circle."""
     conf = Conf()
-    _read(path, conf, [])
+    _read(path, conf, [], itertools.count())
     return conf
 
 
-def _read(path: Path, conf: Conf, within: list[Path]) -> None:
+def _read(path: Path, conf: Conf, within: list[Path], read: Iterator[int]) -> None:
     if path in within or len(within) >= DEEPEST:
         raise EscalaError(f"{path}: included within itself, or more than {DEEPEST} deep")
+    if next(read) > MOST_INCLUDES:
+        raise EscalaError(f"{path}: one of more than {MOST_INCLUDES} files that are included: leave some out")
     with guarded(path, "a slurm.conf"):
         text = read_text(path)
     for number, line in _lines(text):
@@ -64,7 +70,7 @@ def _read(path: Path, conf: Conf, within: list[Path]) -> None:
             if len(words) < 2:
                 raise EscalaError(f"{path}, line {number}: Include without a file")
             inside = Path(words[1].strip().strip('"'))
-            _read(inside if inside.is_absolute() else path.parent / inside, conf, [*within, path])
+            _read(inside if inside.is_absolute() else path.parent / inside, conf, [*within, path], read)
         else:
             _take(line, f"{path.name}, line {number}", conf)
 
@@ -74,6 +80,7 @@ def read_gres(path: Path) -> dict[str, str]:
     with guarded(path, "a gres.conf"):
         text = read_text(path)
     found: dict[str, str] = {}
+    listed = 0
     for number, line in _lines(text):
         told = {key.lower(): value.strip("\"'") for key, value in _ENTRY.findall(line)}
         if told.get("name", "").lower() != "gpu":
@@ -81,6 +88,9 @@ def read_gres(path: Path) -> dict[str, str]:
         where = f"{path.name}, line {number}"
         count = told.get("count") or len(hosts_of(told.get("file", "one"), where))
         entry = ":".join(part for part in ("gpu", told.get("type", ""), str(count)) if part)
+        listed += count_of(told.get("nodename", ""), where)
+        if listed > MOST_GRES:
+            raise EscalaError(f"{where}: with its nodes there are more than {MOST_GRES:,} in all lines: leave some out")
         for host in hosts_of(told["nodename"], where) if "nodename" in told else [""]:
             found[host] = f"{found[host]},{entry}" if host in found else entry
     return found

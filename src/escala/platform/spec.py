@@ -20,7 +20,7 @@ import numpy as np
 
 from escala.errors import EscalaError, quoted
 from escala.platform import power as power_profiles
-from escala.platform.platform import Platform, check_size
+from escala.platform.platform import Platform, check_resources, check_size
 from escala.platform.power import SECONDS, WATTS, PowerProfile
 from escala.platform.site import site_of
 
@@ -58,6 +58,7 @@ def platform_of(spec: Mapping[str, Any]) -> Platform:
         for kind in kinds:
             amounts[kind].append(_count(resources[kind], where, f"resource {kind!r}", least=0))
     check_size(name, sum(counts), sum(count * each for count, each in zip(counts, cores)))
+    check_resources(name, sum(counts), len(amounts))
     plain = Platform(
         name=name,
         cores=np.repeat(np.array(cores, np.int64), counts),

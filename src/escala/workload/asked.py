@@ -6,10 +6,13 @@ MB is one per core, less 2^31. What is told of a whole job is taken as spread ev
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator
 
 import polars as pl
 
+from escala.errors import EscalaError
 from escala.workload.columns import MEASURED
 from escala.workload.shapes import BEGIN
 
@@ -18,6 +21,7 @@ LATE_S = 1.0  # Slurm notes a job's eligibility up to a second after its submiss
 ARRAY = r"^(\d+)_\d+$"  # JobID of a task
 THROTTLE = r"\s(?:--array[= ]|-a ?)\S*%(\d+)"
 MOST_SLOTS = 100_000  # of one job
+MOST_WRITTEN = 300_000_000  # characters of the hosts of all jobs
 MOST_JOULES = 1e15  # Slurm writes 2^64 - 2 where it does not know
 _SLOTS = re.compile(r"([0-9]{1,12})-([0-9]{1,12})")
 SIZES = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
@@ -76,27 +80,46 @@ def of_sacct(have: set[str], submission: str) -> dict[str, pl.Expr]:
     }
 
 
-def of_pbs(exec_host: pl.Expr, nodes: pl.Expr, gpus: pl.Expr, memory: pl.Expr) -> dict[str, pl.Expr]:
+def of_pbs(exec_host: pl.Series, nodes: pl.Expr, gpus: pl.Expr, memory: pl.Expr) -> dict[str, pl.Expr]:
     """From the keys of an E record: exec_host (`c3/30+c3/31`, `c3/0-7+c4/0-7`), unique_node_count or nodect, GPUs and
-    memory of the job."""
+    memory of the job. EscalaError where the slots of all jobs are too many."""
     count = _positive(nodes)
     return {
         "nodes": count.cast(pl.Int64),
         "memory_mb_per_node": _some(_megabytes(memory.str.to_uppercase().str.strip_suffix("B")) / count.fill_null(1)),
         "gpus_per_node": _some(gpus.cast(pl.Float64, strict=False) / count.fill_null(1)),
-        "hosts": exec_host.map_elements(_hosts, return_dtype=pl.String),
+        "hosts": pl.lit(pl.Series(_of_all(exec_host), dtype=pl.String)),
     }
 
 
-def _hosts(text: str) -> str:
-    """`c3/0-1+c4/7` -> c3,c3,c4: a name for each slot."""
-    names: list[str] = []
+def _of_all(texts: pl.Series) -> Iterator[str | None]:
+    written = 0
+    for text in texts:
+        hosts = None if text is None else _hosts(text, MOST_WRITTEN - written)
+        written += len(hosts or "")
+        yield hosts
+
+
+def _hosts(text: str, most: int) -> str:
+    """`c3/0-3+c4/7-8` -> c3,c3,c4: a name for each slot, or for as many as each host has a multiple of. EscalaError for
+    more than `most` characters."""
+    given: dict[str, int] = {}
+    left = MOST_SLOTS
     for part in text.split("+"):
         host, _, slots = part.partition("/")
         runs = [_SLOTS.fullmatch(one) for one in slots.split("*")[0].split(",")]
         count = sum(max(int(run[2]) - int(run[1]) + 1, 0) if run else 1 for run in runs)
-        names += [host] * min(max(count, 1), MOST_SLOTS - len(names))
-    return ",".join(names)
+        count = min(max(count, 1), left)
+        left -= count
+        given[host] = given.get(host, 0) + count
+    each = max(math.gcd(*given.values()), 1)
+    times = {host: count // each for host, count in given.items()}
+    if sum((len(host) + 1) * count for host, count in times.items()) > most:
+        raise EscalaError(
+            f"exec_host: the slots of all jobs take more than {MOST_WRITTEN:,} characters as names of hosts: read a "
+            "part of the log"
+        )
+    return ",".join(host for host, count in times.items() for _ in range(count))
 
 
 def _text(name: str, have: set[str]) -> pl.Expr:
