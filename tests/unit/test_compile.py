@@ -53,10 +53,7 @@ print(np.allclose(one, np.eye(2)))
     assert outcome.stdout.split() == ["False", "True"], outcome.stderr
 
 
-def test_what_a_process_translated_serves_other_callers_in_others(tmp_path: Path) -> None:
-    """A function that compiled code calls is kept as it was translated: another process translates the new caller
-    alone, and gets the same results and errors."""
-    (tmp_path / "parts.py").write_text("""
+PARTS = """
 from escala.compile import compiled, lean
 
 @lean
@@ -76,8 +73,8 @@ def one(a, i):
 @compiled
 def other(a, i):
     return 2 * middle(a, i)
-""")
-    code = """
+"""
+SAYS_WHAT_IS_TRANSLATED = """
 import sys
 import numpy as np
 from numba.core import event
@@ -100,6 +97,12 @@ except ValueError as error:
     found.append(str(error))
 print(found, [name for name in translated if name in ("low", "middle", "one", "other")])
 """
+
+
+def test_what_a_process_translated_serves_other_callers_in_others(tmp_path: Path) -> None:
+    """A function that compiled code calls is kept as it was translated: another process translates the new caller
+    alone, and gets the same results and errors."""
+    (tmp_path / "parts.py").write_text(PARTS)
     environment = {
         **os.environ,
         "ESCALA_CACHE_DIR": str(tmp_path / "cache"),
@@ -108,7 +111,11 @@ print(found, [name for name in translated if name in ("low", "middle", "one", "o
 
     def told(name: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-c", code, name], capture_output=True, text=True, timeout=300, env=environment
+            [sys.executable, "-c", SAYS_WHAT_IS_TRANSLATED, name],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env=environment,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

@@ -1,5 +1,5 @@
-"""Runs with the tables of a Result, made by a small first-come first-served schedule, for tests of what reads
-Results."""
+"""Runs with the tables of a Result, made by a small first-come first-served schedule, and trainings, for tests of what
+reads them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from matplotlib.figure import Figure
 
 from escala.metrics import summarise
 from escala.platform import Platform
+from escala.report import curves
 
 WATTS = {"computing": 190.0, "idle": 95.0, "switching_off": 101.0, "off": 9.0, "switching_on": 125.0}
 
@@ -149,3 +151,18 @@ def _node_states(jobs: pl.DataFrame, allocated: list[np.ndarray], nodes: int, ti
         parts.append(gaps.filter(long).select("node", from_s=marks[i], to_s=marks[i + 1], state=pl.lit(state)))
     table = pl.concat([p.select("node", "from_s", "to_s", "state").cast(schema) for p in parts])
     return table.filter(pl.col("to_s") > pl.col("from_s")).sort("node", "from_s")
+
+
+def training() -> curves.Training:
+    """Three seeds of five points, and two levels."""
+    points = pl.DataFrame([{"step": 100 * k, "value": -10.0 + k + s, "seed": s} for k in range(5) for s in range(3)])
+    return curves.Training(points, {"timeout:0": -7.0, "hold": -6.5})
+
+
+def panels() -> Figure:
+    """Two learners and a level; the second learner's second step has a seed that did not end."""
+    rows = [("one", 1000 * 4**k, s, 3.0 + k + s, 9.0) for k in range(3) for s in range(2)]
+    rows += [("two", 1000 * 4**k, s, None if k == 1 and s == 1 else 5.0 + k, 8.0) for k in range(3) for s in range(2)]
+    points = pl.DataFrame(rows, schema=["line", "step", "seed", "a", "b"], orient="row")
+    levels = pl.DataFrame({"policy": ["rule"], "a": [7.0], "b": [8.5]})
+    return curves.learning_panels(points, levels, {"a": "Mean a (1)", "b": "Mean b (1)"})
