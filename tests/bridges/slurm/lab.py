@@ -228,14 +228,44 @@ def lab(
         "LAB_PARTITIONS": partitions,
     }
     environment["LAB_RESUME_S"] = str(resume_s)
-    command = [str(SCRIPT), "up", str(folder), str(nodes), str(cpus)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False)
-        if done.returncode:
-            _without(f"no Slurm can be started here: {done.stderr.strip()[-300:]}")
+    with _kept([str(folder), str(nodes), str(cpus)], environment):
         yield Lab(folder)
-    finally:
-        subprocess.run([str(SCRIPT), "down", str(folder)], capture_output=True, timeout=60, check=False)
+
+
+@contextmanager
+def _kept(words: list[str], environment: dict[str, str]) -> Iterator[None]:
+    """Up, and down when this process leaves, however it ends: the daemons belong to nobody, so `KEEPER` waits for the
+    end of a pipe that this process alone holds."""
+    with subprocess.Popen(
+        ["bash", "-c", KEEPER, str(SCRIPT), *words],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True,
+    ) as keeper:  # fmt: skip
+        assert keeper.stdin is not None and keeper.stdout is not None
+        said = list[str]()
+        for line in keeper.stdout:
+            said.append(line)
+            if line.startswith(STATUS):
+                break
+        try:
+            if said[-1:] != [f"{STATUS} 0\n"]:
+                _without(f"no Slurm can be started here: {''.join(said).strip()[-300:]}")
+            yield
+        finally:
+            keeper.stdin.close()
+            keeper.wait(60)
+
+
+STATUS = "status"
+KEEPER = f"""
+"$0" up "$@" 2>&1 < /dev/null
+status=$?
+trap "" PIPE
+echo "{STATUS} $status"
+exec > /dev/null 2>&1
+read -r
+"$0" down "$1"
+"""
+"""Begins a lab, says its status, and ends it when its own input ends."""
 
 
 def _without(why: str) -> None:

@@ -1,13 +1,15 @@
-"""What the tests beside a real Slurm rely on; none of it needs one."""
+"""What the tests beside a real Slurm rely on; nearly none of it needs one."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from escala.bridges.slurm.loop import JOURNAL
-from tests.bridges.slurm.lab import once_watched
+from tests.bridges.slurm.lab import PROGRAMS, lab, once_watched, until
 
 
 def test_nothing_is_done_where_nobody_watches_in_time(tmp_path: Path) -> None:
@@ -25,3 +27,43 @@ def test_what_is_tried_beside_a_real_slurm_is_compiled_before() -> None:
     """On a cold cache that takes longer than the jobs of those tests last."""
     for path in Path(__file__).parent.glob("test_real*.py"):
         assert 'pytest.mark.usefixtures("compiled")' in path.read_text(encoding="utf-8"), path.name
+
+
+BEGUN = """
+import sys, time
+from pathlib import Path
+from tests.bridges.slurm.lab import lab
+with lab(Path(sys.argv[1]), nodes=2) as real:
+    real.submit(seconds=60)
+    print("up", flush=True)
+    time.sleep(300)
+"""
+
+
+def _daemons(folder: Path) -> list[str]:
+    """What of a lab lives: its daemons, and what runs its jobs."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if str(folder).encode() in (process / "environ").read_bytes():
+                found.append((process / "comm").read_text().strip())
+        except OSError:  # has ended, or is another's
+            continue
+    return [name for name in found if name in (*PROGRAMS, "slurmstepd", "sleep")]
+
+
+@pytest.mark.slurm
+def test_a_lab_ends_with_who_began_it(tmp_path: Path) -> None:
+    """Killed, it once left the daemons for ever."""
+    with lab(tmp_path / "looked", nodes=1):  # skipped where there is no Slurm
+        assert {"slurmctld", "slurmd", "munged"} <= set(_daemons(tmp_path / "looked"))
+    assert _daemons(tmp_path / "looked") == []
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    with subprocess.Popen([sys.executable, "-c", BEGUN, killed], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        try:
+            assert owner.stdout.readline() == "up\n" and len(_daemons(killed)) >= 4
+        finally:
+            owner.kill()
+    assert until(lambda: not _daemons(killed), 15), _daemons(killed)
