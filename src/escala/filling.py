@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.kernel import codes
 from escala.kernel.clock import SECOND
-from escala.kernel.state import UNTOUCHED, World
+from escala.kernel.state import UNTOUCHED, WIDTHS, World
 from escala.options import Plan, Terms, microseconds
 
 LONGEST_LOG = 40.0
@@ -42,6 +43,21 @@ def fill_orders(
             w.fixed[i, k, :n] = terms.fixed(machine)[rows]
             _fill_terms(w.terms[i], k, terms, float(np.abs(w.fixed[i, k, :n]).max(initial=0.0)))
             _fill_users(w.user[i], k, terms, w.job[i, :n]["user"][w.order[i, 0, :n]] if plan.by_user else None)
+
+
+def fill_widths(options: Any, plan: Plan, cores: NDArray[np.int32]) -> None:
+    """What the search tree has rows for: limits of cores, from the sizes of the jobs [jobs], so many that each size has
+    its own, or WIDTHS with as many jobs between them; one for all where nobody asks who ends in time, or where the
+    ranks go by size already."""
+    graded = plan.queueing in codes.PASSING and plan.orders == 0
+    sizes, counts = np.unique(cores if graded else cores[:0], return_counts=True)
+    if len(sizes) > WIDTHS:
+        parts = np.cumsum(counts) * WIDTHS // (len(cores) + 1)
+        sizes = sizes[np.unique(parts, return_index=True)[1]]
+    options["n_orders"] = plan.orders
+    options["n_widths"] = max(len(sizes), 1)
+    options["widths"][: max(len(sizes) - 1, 0)] = sizes[1:] - 1
+    options["widths"][max(len(sizes) - 1, 0) :] = np.iinfo(np.int64).max
 
 
 def _fill_terms(row: Any, k: int, terms: Terms, most: float) -> None:

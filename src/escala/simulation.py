@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from escala.admit import admit_jobs, demands_of, times_of
 from escala.errors import EscalaError
 from escala.estimates import RUNTIME, WALLTIME, lengths_us
-from escala.filling import fill_orders
+from escala.filling import fill_orders, fill_widths
 from escala.kernel import calls, codes
 from escala.kernel.allocate import Sizes, allocate
 from escala.kernel.clock import SECOND
@@ -109,12 +109,12 @@ class Simulation:
                 "conservative backfilling plans cores of any nodes; it cannot plan single-node jobs or further "
                 "resource kinds: use easy"
             )
-        by_tree = {codes.EASY, codes.EASY_PRIORITY, codes.EASY_FAST}
         sizes = Sizes(
             *(jobs, p.n_nodes, p.total_cores, len(kinds), len(p.profiles)),
             ranks=max((jobs * (1 + plan.has_front) for plan in plans if plan.keys is not None), default=0),
-            searched=bool(queueings & (by_tree | {codes.GREEDY, codes.STRICT})),
-            planned=bool(queueings & (by_tree | {codes.CONSERVATIVE, codes.EXTERNAL})),
+            searched=bool(queueings & (codes.PASSING | {codes.GREEDY, codes.STRICT})),
+            passed=bool(queueings & codes.PASSING),
+            planned=bool(queueings & (codes.PASSING | {codes.CONSERVATIVE, codes.EXTERNAL})),
             agenda=conservative,
             multi=not self.plain,
             chunks=min(CHUNKS_PER_JOB, p.n_nodes) * jobs if self.options.record else 0,
@@ -200,8 +200,7 @@ class Simulation:
 
     def _fill_jobs(self, i: int, plan: Plan) -> None:
         admitted, w = self.admitted[i], self.world
-        jobs = self.workloads[i].jobs
-        n = len(admitted.rows)
+        jobs, n = self.workloads[i].jobs, len(admitted.rows)
         job = w.job[i, :n]
         job["submit"], job["runtime"] = admitted.submit_us, admitted.runtime_us
         job["walltime"], job["killed"] = admitted.walltime_us, admitted.killed
@@ -223,6 +222,7 @@ class Simulation:
         for k, kind in enumerate(self.kinds):
             if f"demand_{kind}" in jobs.columns:
                 w.demand[i, :n, k] = jobs[f"demand_{kind}"].to_numpy()[admitted.rows]
+        fill_widths(w.o[i, 0], plan, job["cores"])
         fill_orders(w, i, plan, admitted.rows, n, self.platform.total_cores)
 
     def advance(self, i: int = 0, until_s: float | None = None) -> int:

@@ -25,6 +25,7 @@ from escala.kernel.state import (
     SCALARS,
     TERMS,
     USER,
+    WIDTHS,
     World,
 )
 
@@ -50,6 +51,7 @@ class Sizes(NamedTuple):
     profiles: int
     ranks: int = 0  # of a given order of the jobs, 0: none is given
     searched: bool = False  # the queue may be long and is searched by a tree
+    passed: bool = False  # for jobs that end in time, too
     planned: bool = False  # planned ends are kept
     agenda: bool = False  # conservative backfilling
     walked: bool = False  # in another order than that of submission
@@ -73,6 +75,7 @@ def allocate(n: int, sizes: Sizes) -> World:
         )
     jobs, nodes, cores, kinds = sizes.jobs, sizes.nodes, sizes.cores, sizes.kinds
     ranks, orders = sizes.ranks, sizes.orders
+    rows = max(1 + (WIDTHS if sizes.passed else 1), 2 + 2 * orders)
     words = (nodes + 63) // 64
     live = min(jobs, cores) + 1
     heap = max(live, nodes, 1) + 64
@@ -105,7 +108,7 @@ def allocate(n: int, sizes: Sizes) -> World:
         cores=zeros((nodes if sizes.multi else 0,), np.int64),
         beyond=zeros((nodes if sizes.multi else 0, kinds), np.int64),
         order=zeros((2, ranks), np.int32),
-        tree=zeros((2 + 2 * orders, tree_size(max(jobs, ranks)) if sizes.searched else 0), np.int64),
+        tree=zeros((rows, tree_size(max(jobs, ranks)) if sizes.searched else 0), np.int64),
         fixed=zeros((orders if sizes.numbered else 0, jobs), np.float64),
         terms=zeros((orders if sizes.linear else 0,), TERMS),
         user=zeros((sizes.counted,), USER),

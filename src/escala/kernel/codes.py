@@ -40,6 +40,7 @@ EASY = 3  # the oldest job holds the reservation
 EASY_FAST = 4
 CONSERVATIVE = 5
 EASY_PRIORITY = 6  # the first in order holds it
+PASSING = frozenset({EASY, EASY_FAST, EASY_PRIORITY})  # search the queue for jobs that end in time
 
 # In which order.
 BY_QUEUE = 0  # order of submission

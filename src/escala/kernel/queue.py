@@ -1,9 +1,11 @@
 """The queue: a linked list in order of submission, and a search tree over a fixed order of all jobs.
 
-The tree holds, for each cell of 16 ranks (and of 16 cells, level by level), the least cores and the least walltime
-among its *queued* jobs. "The next job, in this order, that needs at most c cores and either ends in time or needs at
-most e cores" is then found without looking at jobs that cannot be it. A job enters the tree only when a search is due,
-so one that starts on arrival never touches it.
+The tree holds, for each cell of 16 ranks (and of 16 cells, level by level), of its *queued* jobs the least cores, and
+the least walltime among those of at most so many cores: eight such limits, where the sizes of the jobs differ
+(`filling.fill_widths`). "The next job, in this order, that needs at most c cores and either ends in time or needs at
+most e cores" is then found without looking at jobs that cannot be it: with one least walltime for all, a narrow job and
+a short one make a cell look as if a job that is both were in it. A job enters the tree only when a search is due, so
+one that starts on arrival never touches it.
 
 With a guard a job that has waited so long stands in front, the oldest first. Under a fixed order the first n_jobs ranks
 are kept for such jobs, by row, and the order of all jobs follows: a job moves from its rank there to its rank in front.
@@ -24,7 +26,8 @@ from escala.kernel.users import count
 EMPTY = 1 << 62  # least value of a cell without queued jobs
 OUTDATED = -EMPTY  # `UNTIL` of a cell whose first job has to be found anew
 NO_LIMIT = EMPTY - 1  # of cores or walltime, in a search: every job passes, an empty cell never does
-# rows of the tree; the last two where a tournament finds the first (`urgency`), twice for two
+# Rows of the tree. From the second on, one a limit of cores; where a tournament finds the first (`urgency`) there is
+# one such limit, and behind it stand FIRST and UNTIL, twice for two.
 CORES, WALLTIME, FIRST, UNTIL = range(4)
 SHORT_QUEUE = 24  # up to this length the list is walked: measured faster than the tree
 
@@ -42,48 +45,88 @@ def rank_of(w: World, j: int) -> int:
 
 
 @inlined
-def _least_of_jobs(w: World, cell: int) -> tuple[int, int]:
-    """Least cores and walltime among the queued jobs of a bottom cell."""
-    cores = EMPTY
-    walltime = EMPTY
-    for rank in range(cell * FAN, min((cell + 1) * FAN, w.o[0].n_ranks)):
-        j = row_at(w, rank)
-        if j < w.s[0].indexed and w.run[j].state == codes.QUEUED and rank_of(w, j) == rank:
-            cores = min(cores, w.job[j].cores)
-            walltime = min(walltime, w.job[j].walltime)
-    return cores, walltime
+def width_of(w: World, cores: int) -> int:
+    """The least limit of cores, as a row behind the first, that holds all jobs of at most so many cores."""
+    width = 0
+    while width + 1 < w.o[0].n_widths and cores > w.o[0].widths[width]:
+        width += 1
+    return width
 
 
 @lean
-def _refresh(w: World, rank: int) -> None:
-    """Recompute the cells above a rank, as far up as something changes. A cell that is out of date has no parent that
-    is not."""
+def _enter(w: World, j: int) -> None:
+    """Job `j`, which waits, counts in the cells above its rank, as far up as that changes something."""
+    rank = rank_of(w, j)
+    cores = np.int64(w.job[j].cores)
+    walltime = w.job[j].walltime
+    least = width_of(w, cores)
     cell = rank // FAN
-    orders = (w.tree.shape[0] - FIRST) // 2
-    cores, walltime = _least_of_jobs(w, cell)
     base = 0
     width = -(-w.o[0].n_ranks // FAN)
     while True:
-        same = w.tree[CORES, base + cell] == cores and w.tree[WALLTIME, base + cell] == walltime
-        for k in range(orders):
-            same = same and w.tree[UNTIL + 2 * k, base + cell] == OUTDATED
-        if same:
-            return
-        w.tree[CORES, base + cell] = cores
-        w.tree[WALLTIME, base + cell] = walltime
-        for k in range(orders):
-            w.tree[UNTIL + 2 * k, base + cell] = OUTDATED
-        if width == 1:
-            return
-        parent = cell // FAN
-        cores = EMPTY
-        walltime = EMPTY
-        for child in range(parent * FAN, min((parent + 1) * FAN, width)):
-            cores = min(cores, w.tree[CORES, base + child])
-            walltime = min(walltime, w.tree[WALLTIME, base + child])
+        same = True
+        if cores < w.tree[CORES, base + cell]:
+            w.tree[CORES, base + cell] = cores
+            same = False
+        for row in range(WALLTIME + least, WALLTIME + w.o[0].n_widths):
+            if walltime < w.tree[row, base + cell]:
+                w.tree[row, base + cell] = walltime
+                same = False
+        if same or width == 1:
+            break
         base += width
         width = -(-width // FAN)
-        cell = parent
+        cell //= FAN
+    for k in range(w.o[0].n_orders):
+        outdate(w, k, rank)
+
+
+@lean
+def _leave(w: World, j: int, rank: int) -> None:
+    """Job `j`, which was at this rank, counts in the cells above it no longer, as far up as that changes something."""
+    cores = np.int64(w.job[j].cores)
+    walltime = w.job[j].walltime
+    least = width_of(w, cores)
+    cell = rank // FAN
+    level = 0
+    below = 0
+    base = 0
+    width = -(-w.o[0].n_ranks // FAN)
+    while True:
+        same = not (w.tree[CORES, base + cell] == cores and _found_anew(w, CORES, level, below, base, cell))
+        for row in range(WALLTIME + least, WALLTIME + w.o[0].n_widths):
+            if w.tree[row, base + cell] == walltime and _found_anew(w, row, level, below, base, cell):
+                same = False
+        if same or width == 1:
+            break
+        below = base
+        base += width
+        width = -(-width // FAN)
+        cell //= FAN
+        level += 1
+    for k in range(w.o[0].n_orders):
+        outdate(w, k, rank)
+
+
+@lean
+def _found_anew(w: World, row: int, level: int, below: int, base: int, cell: int) -> bool:
+    """Find the least value of a cell anew, from the cells of the level below, which begin at `below`, or from the jobs;
+    is it another?"""
+    least = EMPTY
+    if level == 0:
+        for rank in range(cell * FAN, min((cell + 1) * FAN, w.o[0].n_ranks)):
+            j = row_at(w, rank)
+            if j < w.s[0].indexed and w.run[j].state == codes.QUEUED and rank_of(w, j) == rank:
+                if row == CORES:
+                    least = min(least, w.job[j].cores)
+                elif w.job[j].cores <= w.o[0].widths[row - WALLTIME]:
+                    least = min(least, w.job[j].walltime)
+    else:
+        for child in range(below + cell * FAN, below + min((cell + 1) * FAN, base - below)):
+            least = min(least, w.tree[row, child])
+    changes = least != w.tree[row, base + cell]
+    w.tree[row, base + cell] = least
+    return changes
 
 
 @lean
@@ -130,7 +173,7 @@ def index_new(w: World) -> None:
         j = s.indexed
         s.indexed += 1
         if w.run[j].state == codes.QUEUED:
-            _refresh(w, rank_of(w, j))
+            _enter(w, j)
 
 
 @lean
@@ -153,7 +196,7 @@ def dequeue(w: World, j: int, state: int) -> None:
     if w.user.shape[0] > 0:
         count(w, j, -1, 0)
     if j < s.indexed and w.tree.shape[1] > 0:
-        _refresh(w, rank_of(w, j))
+        _leave(w, j, rank_of(w, j))
 
 
 @lean
@@ -187,8 +230,8 @@ def _to_front(w: World, j: int) -> None:
     if w.o[0].n_ranks > w.o[0].n_jobs:
         w.order[1, j] = j
     if j < s.indexed and w.tree.shape[1] > 0:
-        _refresh(w, before)
-        _refresh(w, rank_of(w, j))
+        _leave(w, j, before)
+        _enter(w, j)
 
 
 @inlined
@@ -232,6 +275,7 @@ def next_fit(w: World, start: int, free: int, window: int, extra: int) -> int:
     there is none."""
     n_ranks = w.o[0].n_ranks
     free = min(free, NO_LIMIT)
+    walltimes = WALLTIME + width_of(w, free)
     rank = start
     while rank < n_ranks:
         end = min((rank // FAN + 1) * FAN, n_ranks)
@@ -246,16 +290,18 @@ def next_fit(w: World, start: int, free: int, window: int, extra: int) -> int:
             rank += 1
         if rank >= n_ranks:
             return n_ranks
-        rank = _next_cell(w, rank // FAN, free, window, extra) * FAN
+        rank = _next_cell(w, rank // FAN, free, window, extra, walltimes) * FAN
     return n_ranks
 
 
 @lean
-def _next_cell(w: World, start: int, free: int, window: int, extra: int) -> int:
-    """Least bottom cell >= start that may hold such a job; the number of bottom cells if there is none.
+def _next_cell(w: World, start: int, free: int, window: int, extra: int, walltimes: int) -> int:
+    """Least bottom cell >= start that may hold such a job; the number of bottom cells if there is none. walltimes: row
+    of the least walltimes to go by.
 
     Walks right along a level, climbs at the end of each group of 16 and descends into a cell that qualifies. A cell may
-    promise what no child keeps (its two least values come from different jobs); the walk then simply goes on behind it.
+    promise what no child keeps (where sizes lie between two limits, its values may come from different jobs); the walk
+    then simply goes on behind it.
     """
     bottom = -(-w.o[0].n_ranks // FAN)
     level = 0
@@ -263,7 +309,7 @@ def _next_cell(w: World, start: int, free: int, window: int, extra: int) -> int:
     width = bottom
     cell = start
     while cell < width:
-        if may_pass(w.tree[CORES, base + cell], w.tree[WALLTIME, base + cell], free, window, extra):
+        if may_pass(w.tree[CORES, base + cell], w.tree[walltimes, base + cell], free, window, extra):
             if level == 0:
                 return cell
             level -= 1

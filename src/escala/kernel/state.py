@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+WIDTHS = 8  # limits of cores for which the search tree holds least walltimes
 # What never changes in a run.
 OPTIONS = np.dtype(
     [
@@ -17,6 +18,9 @@ OPTIONS = np.dtype(
         ("n_nodes", "i8"),
         ("n_cores", "i8"),
         ("n_ranks", "i8"),  # of the search order: n_jobs, or twice that, see `queue`
+        ("n_widths", "i8"),  # limits of cores, each with a row of the search tree
+        ("widths", "i8", (WIDTHS,)),  # these; the last holds for all jobs
+        ("n_orders", "i8"),  # found by a tournament
         ("n_kinds", "i8"),  # further resource kinds beyond cores
         ("unit", "i8"),  # 1: every node has one core, so sets of cores are sets of nodes
         ("queueing", "i8"),  # codes.STRICT ...
@@ -258,7 +262,7 @@ class World(NamedTuple):
     cores: Any  # int64 [N, nodes or 0]: scratch of single-node jobs under EASY: what is free beyond the reservation
     beyond: Any  # int64 [N, nodes or 0, kinds]: the same of further kinds
     order: Any  # int32 [N, 2, ranks or 0]: row at each rank; rank of each row, as it is now
-    # int64 [N, 2, 4 or 6, capacity]: least cores, least walltime (first job, until when; of either order) of queued
+    # int64 [N, 2, 4, 6 or 9, capacity]: least cores, least walltimes (first job, until when; of either order) of queued
     # jobs; 16 ranks a cell, by level
     tree: Any
     # float64 [N, 0 to 2, jobs]: by order, its number of each job, or what does not change of its linear score
