@@ -12,15 +12,19 @@ AXES: dict[str, list[dict[str, Any]]] = {
     "jobs": [{"jobs": 400}, {"jobs": 1600}],
     "more jobs": [{"jobs": 16_000, "load": 0.9}, {"jobs": 64_000, "load": 0.9}],
     "overload": [{"jobs": 1600, "load": 1.2}, {"jobs": 6400, "load": 1.2}],
+    "more overload": [{"jobs": 16_000, "load": 1.2}, {"jobs": 64_000, "load": 1.2}],
     "waiting": [{"jobs": 200, "at_once": True}, {"jobs": 800, "at_once": True}],
     "nodes": [{"nodes": 32}, {"nodes": 256}],
+    "more nodes": [{"nodes": 256, "jobs": 1600}, {"nodes": 4096, "jobs": 1600}],
 }
 SMALLER: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("conservative", "jobs"): [{"jobs": 100}, {"jobs": 400}],
     ("conservative", "more jobs"): [{"jobs": 400, "load": 0.9}, {"jobs": 1600, "load": 0.9}],
     ("conservative", "overload"): [{"jobs": 100, "load": 1.2}, {"jobs": 400, "load": 1.2}],
+    ("conservative", "more overload"): [{"jobs": 400, "load": 1.2}, {"jobs": 1600, "load": 1.2}],
     ("conservative", "waiting"): [{"jobs": 40, "at_once": True}, {"jobs": 160, "at_once": True}],
     ("conservative", "nodes"): [{"nodes": 16, "jobs": 200}, {"nodes": 64, "jobs": 200}],
+    ("conservative", "more nodes"): [{"nodes": 64, "jobs": 400}, {"nodes": 256, "jobs": 400}],
 }
 """Worlds of schedulers that are slow in large ones."""
 QUEUES = (

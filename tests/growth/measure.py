@@ -2,10 +2,10 @@
 name; JSON.
 
 Axes, each a small and a large world: *jobs* (the same machine and load), *more jobs* (up to 64 000 at load 0.9: what is
-left behind in a table shows late), *overload* (jobs, at load 1.2: the queue grows to the end), *waiting* (all jobs
-arrive at once, so that all of them wait), *nodes* (the same number of jobs on a larger machine, at the same load). A
-row says how the steps a job grow: exponent 0 is a cost that does not depend on the axis, 1 one that is proportional to
-it.
+left behind in a table shows late), *overload* (jobs, at load 1.2: the queue grows to the end) and *more overload* (up
+to 64 000 jobs), *waiting* (all jobs arrive at once, so that all of them wait), *nodes* (the same number of jobs on a
+larger machine, at the same load) and *more nodes* (up to 4 096). A row says how the steps a job grow: exponent 0 is a
+cost that does not depend on the axis, 1 one that is proportional to it.
 """
 
 from __future__ import annotations

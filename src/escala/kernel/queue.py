@@ -47,10 +47,9 @@ def rank_of(w: World, j: int) -> int:
 @inlined
 def width_of(w: World, cores: int) -> int:
     """The least limit of cores, as a row behind the first, that holds all jobs of at most so many cores."""
-    width = 0
-    while width + 1 < w.o[0].n_widths and cores > w.o[0].widths[width]:
-        width += 1
-    return width
+    limit = w.o[0].widths  # WIDTHS of them, so that this is a comparison of vectors
+    narrow = (cores > limit[0]) + (cores > limit[1]) + (cores > limit[2]) + (cores > limit[3])
+    return narrow + (cores > limit[4]) + (cores > limit[5]) + (cores > limit[6])
 
 
 @lean
