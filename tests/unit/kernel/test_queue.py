@@ -68,24 +68,24 @@ def test_a_cell_holds_the_least_of_its_jobs(scheduler: str, most: int) -> None:
     simulation = Simulation(workload, escala.read_platform("1x50:none"), chosen.plan, Options())
     simulation.advance(0, 4000.0)
     w = simulation.world
-    options, job, state = w.o[0, 0], w.job[0], w.run[0]["state"]
+    options, state = w.o[0, 0], w.run[0]["state"]
+    cores, walltime = w.job[0]["cores"].astype(np.int64), w.job[0]["walltime"]
     assert options["n_widths"] == min(most, WIDTHS)
-    rank = w.order[0, 1] if w.order.shape[2] else np.arange(JOBS)
+    rank = w.order[0, 1, :JOBS] if w.order.shape[2] else np.arange(JOBS)
     counted = (state == codes.QUEUED) & (np.arange(JOBS) < w.s[0]["indexed"][0])
     assert counted.sum() > 100
     for cell in range(-(-int(options["n_ranks"]) // FAN)):
         inside = counted & (rank // FAN == cell)
-        assert w.tree[0, CORES, cell] == job["cores"][inside].min(initial=EMPTY)
+        assert w.tree[0, CORES, cell] == cores[inside].min(initial=EMPTY)
         for width in range(options["n_widths"]):
-            alike = inside & (job["cores"] <= options["widths"][width])
-            assert w.tree[0, WALLTIME + width, cell] == job["walltime"][alike].min(initial=EMPTY)
+            alike = inside & (cores <= options["widths"][width])
+            assert w.tree[0, WALLTIME + width, cell] == walltime[alike].min(initial=EMPTY)
 
 
 def test_each_size_has_a_limit_of_its_own_where_they_are_few() -> None:
     options = np.zeros(1, OPTIONS)[0]
-    plan = policies.pair(
-        escala.Workload.from_jobs({"submit_s": [0.0], "runtime_s": [1.0], "cores": [1]}), "easy", "never"
-    ).plan
+    one_job = escala.Workload.from_jobs({"submit_s": [0.0], "runtime_s": [1.0], "cores": [1]})
+    plan = policies.pair(one_job, "easy", "never", Options()).plan
     fill_widths(options, plan, np.array([4, 1, 1, 64, 4, 2], np.int32))
     assert options["n_widths"] == 4
     assert options["widths"][:3].tolist() == [1, 3, 63]
