@@ -16,11 +16,10 @@ from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.clock import earlier
 from escala.kernel.nodes import free_cores
-from escala.kernel.placement import append_chunk
 from escala.kernel.plans import following
-from escala.kernel.reservation import exact, permission
+from escala.kernel.reservation import exact
 from escala.kernel.state import HEAP_SWITCHES, World
-from escala.kernel.sums import FINE, ROW, TIME, possible
+from escala.kernel.sums import FINE, ROW, TIME
 
 
 @inlined
@@ -83,7 +82,7 @@ def tidy(w: World) -> None:
     """The first slice begins now; where one has passed, none says what the one before it says. (Else that can wait: no
     first hole begins with a slice that says what the one before it says.)"""
     s = w.s[0]
-    first = _position(w)
+    first = position_now(w)
     pool = w.o[0].n_nodes == 1
     if first > 0:
         n = 0
@@ -160,6 +159,11 @@ def add(w: World, j: int, from_us: int, from_fine: int, to_us: int, to_fine: int
     end = w.s[0].n_slices
     if to_us < codes.NEVER_US:
         end = slice_at(w, to_us, to_fine)
+    _add_slices(w, j, first, end, sign)
+
+
+@lean
+def _add_slices(w: World, j: int, first: int, end: int, sign: int) -> None:
     cores = np.int32(sign * w.job[j].cores)
     free = w.spare
     for k in range(first, end):
@@ -181,20 +185,24 @@ def add(w: World, j: int, from_us: int, from_fine: int, to_us: int, to_fine: int
 
 
 @lean
-def hold(w: World, j: int, sign: int) -> None:
-    """The reservation of job `j` [RUN.plan, + walltime + margin) leaves (sign -1) or re-enters (1) what is free. A
+def span_of(w: World, j: int) -> tuple[int, int]:
+    """The slices of the reservation of job `j` [RUN.plan, + walltime + margin): the first, and that behind the last. A
     start that has passed counts from now."""
     o = w.o[0]
     run = w.run[j]
     end = run.plan + w.job[j].walltime + o.margin_us
+    if end <= w.slices[TIME, 0]:
+        return 0, 0
+    first = 0 if run.plan < w.slices[TIME, 0] else slice_at(w, run.plan, run.fine)
     fine = run.fine + exact(w, w.job[j].walltime) + exact(w, o.margin_us)
-    first = w.slices[TIME, 0]
-    if end <= first:
-        return
-    if run.plan < first:
-        add(w, j, first, w.slices[FINE, 0], end, fine, sign)
-    else:
-        add(w, j, run.plan, run.fine, end, fine, sign)
+    return first, slice_at(w, end, fine)
+
+
+@lean
+def hold(w: World, j: int, sign: int) -> None:
+    """The reservation of job `j` leaves (sign -1) or re-enters (1) what is free."""
+    first, end = span_of(w, j)
+    _add_slices(w, j, first, end, sign)
 
 
 @lean
@@ -207,7 +215,7 @@ def release(w: World, j: int) -> None:
 
 
 @inlined
-def _position(w: World) -> int:
+def position_now(w: World) -> int:
     """Position of the slice that covers now."""
     i = 0
     while i + 1 < w.s[0].n_slices and w.slices[TIME, i + 1] <= w.s[0].now:
@@ -215,184 +223,7 @@ def _position(w: World) -> int:
     return i
 
 
-@lean
-def first_hole(w: World, j: int, least: Any, before: int) -> bool:
-    """Set RUN.plan of job `j` to the earliest start of a hole for its whole walltime, where that is before a time (us);
-    `least` [nodes] becomes the cores free throughout it. False if there is none: an off-reservation keeps nodes for
-    good."""
-    s = w.s[0]
-    waking = permission(w, j) if w.o[0].given == 1 else 0
-    if waking > s.now:
-        slice_at(w, waking, exact(w, waking))
-    i = _position(w)
-    first = i
-    bad = i
-    while i < s.n_slices and (s.now if i == first else w.slices[TIME, i]) < waking:
-        bad = _lacks_awake(w, j, i, first, bad, least)
-        if bad == codes.NONE:
-            _plan_at(w, j, i, first)
-            return True
-        i += 1
-    i = _later_hole(w, j, i, first, least, before)
-    if i == s.n_slices:
-        return False
-    _plan_at(w, j, i, first)
-    return True
-
-
-@inlined
-def _plan_at(w: World, j: int, i: int, first: int) -> None:
-    """Job `j` begins with slice `i`; the first one begins now."""
-    w.run[j].plan = w.s[0].now if i == first else w.slices[TIME, i]
-    w.run[j].fine = exact(w, w.s[0].now) if i == first else w.slices[FINE, i]
-
-
-@inlined
-def _reaches(w: World, j: int, i: int, first: int, k: int) -> bool:
-    """Does slice `k` begin before job `j` ends that begins with slice `i`?"""
-    length = w.job[j].walltime + w.o[0].margin_us
-    us = w.s[0].now if i == first else w.slices[TIME, i]
-    fine = exact(w, w.s[0].now) if i == first else w.slices[FINE, i]
-    residue = fine + exact(w, w.job[j].walltime) + exact(w, w.o[0].margin_us)
-    return k < w.s[0].n_slices and earlier(w.slices[TIME, k], w.slices[FINE, k], us + length, residue)
-
-
 @inlined
 def note_asleep(w: World, n: int) -> None:
-    """What `_lacks_awake` asks of node `n`, in as few steps as there can be: it does so for each job and each slice."""
+    """What `holes` asks of node `n`, in as few steps as there can be: it does so for each job and each slice."""
     w.asleep[n] = free_cores(w, n) if w.node[n].power != codes.ON else 0
-
-
-@lean
-def _lacks_awake(w: World, j: int, i: int, first: int, bad: int, least: Any) -> int:
-    """A slice that leaves too little for job `j` from slice `i` on, where only nodes that are on, or that jobs hold,
-    may be had at its beginning; NONE if there is a hole. `bad`: the slice that left too little from the one before on,
-    which is looked at first."""
-    need = np.int64(w.job[j].cores)
-    line, asleep = w.agenda[_row(w, i)], w.asleep
-    for n in range(w.o[0].n_nodes):  # what no job has on nodes that are not on must wait for the end of the hold
-        least[n] = max(0, line[n] - asleep[n])
-    if bad > i and _reaches(w, j, i, first, bad) and _narrow(w, bad, least) < need:
-        return bad
-    k = i
-    while k == i or _reaches(w, j, i, first, k):
-        if _narrow(w, k, least) < need:
-            return k
-        k += 1
-    return codes.NONE
-
-
-@lean
-def _later_hole(w: World, j: int, i: int, first: int, least: Any, before: int) -> int:
-    """Position of the first slice from `i` on, and before a time, that begins a hole for job `j`, of all nodes alike;
-    the number of slices for none; `least` becomes the cores free throughout it.
-
-    A window is looked at from its end, so that a slice that leaves too little with those behind it rules out all starts
-    up to it. What is known of the slices behind it serves the next start, where that is the slice behind it.
-    """
-    o = w.o[0]
-    n = w.s[0].n_slices
-    need = np.int64(w.job[j].cores)
-    summed = w.s[0].below == 0 or o.n_nodes == 1  # else a node is promised twice: to a job that runs on, and to another
-    known = codes.NONE  # `least` holds the slices from this one on
-    last = codes.NONE  # up to this one
-    while i < n and w.slices[TIME, i] < before:
-        if summed:
-            i = possible(w, j, i, before, codes.NEVER_US)
-            if i == codes.NONE:
-                return n
-        end = _last_reached(w, j, i, first)
-        if known == i:
-            while last < end and _narrow(w, last + 1, least) >= need:
-                last += 1
-            if last == end:
-                return i
-        bad = _last_bad(w, i, end, need, least)
-        if bad < i:
-            return i
-        i = bad + 1
-        known = i
-        last = end
-        if i > end:
-            known = codes.NONE
-    return n
-
-
-@lean
-def _last_reached(w: World, j: int, i: int, first: int) -> int:
-    """The last slice that begins before job `j` ends, if it begins with slice `i`."""
-    low = i
-    high = w.s[0].n_slices
-    while low + 1 < high:
-        middle = (low + high) >> 1
-        if _reaches(w, j, i, first, middle):
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@lean
-def _last_bad(w: World, i: int, end: int, need: int, least: Any) -> int:
-    """The last slice from `i` to `end` that leaves too few cores together with those behind it, i - 1 if there is none;
-    `least` becomes what those behind it leave."""
-    least[:] = codes.MANY
-    known, trial = least, w.trial
-    k = end
-    while k >= i:
-        line = w.agenda[_row(w, k)]
-        total = np.int32(0)
-        for n in range(w.o[0].n_nodes):
-            at = np.uint64(n)
-            both = min(known[at], line[at])
-            trial[at] = both
-            total = np.int32(total + max(both, np.int32(0)))
-        if total < need:
-            break
-        known, trial = trial, known
-        k -= 1
-    if (end - k) & 1 == 1:
-        for n in range(w.o[0].n_nodes):
-            least[n] = w.trial[n]
-    return k
-
-
-@inlined
-def _row(w: World, k: int) -> int:
-    """Where the nodes of slice `k` stand; of one pool no rows are kept."""
-    row = w.slices[ROW, k]
-    if w.o[0].n_nodes == 1:
-        w.agenda[row, 0] = w.spare[k]
-    return np.int64(row)
-
-
-@inlined
-def _narrow(w: World, k: int, least: Any) -> int:
-    """What is free in slice `k` as well; all nodes together."""
-    line = w.agenda[_row(w, k)]
-    total = np.int32(0)  # 32 bits at each step, and unsigned numbers: eight or sixteen nodes at once
-    for n in range(w.o[0].n_nodes):
-        at = np.uint64(n)
-        both = min(least[at], line[at])
-        least[at] = both
-        total = np.int32(total + max(both, np.int32(0)))
-    return np.int64(total)
-
-
-@lean
-def choose(w: World, j: int, least: Any) -> None:
-    """Chunks for job `j` out of the cores free throughout its hole: at once, in the order on, switching on, off; later,
-    the lowest."""
-    s = w.s[0]
-    need = np.int64(w.job[j].cores)
-    last = codes.NONE
-    w.run[j].chunk = codes.NONE
-    now = w.run[j].plan == s.now and w.run[j].fine == exact(w, s.now)
-    for power in range(codes.ON, codes.OFF + 1):
-        for n in range(w.o[0].n_nodes):
-            if need > 0 and least[n] > 0 and (not now or w.node[n].power == power):
-                k = min(need, least[n])
-                last = append_chunk(w, j, last, n, n, k)
-                need -= k
-        if need == 0 or not now:
-            return

@@ -105,6 +105,7 @@ def allocate(n: int, sizes: Sizes) -> World:
         least=zeros((nodes if sizes.agenda else 0,), np.int32),
         trial=zeros((nodes if sizes.agenda else 0,), np.int32),
         asleep=zeros((nodes if sizes.agenda else 0,), np.int32),
+        own=zeros((nodes if sizes.agenda else 0,), np.int32),
         cores=zeros((nodes if sizes.multi else 0,), np.int64),
         beyond=zeros((nodes if sizes.multi else 0, kinds), np.int64),
         order=zeros((2, ranks), np.int32),

@@ -14,7 +14,8 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import bits, codes
-from escala.kernel.agenda import add, choose, first_hole, hold, kept, note_asleep, rebuild, tidy
+from escala.kernel.agenda import add, hold, kept, note_asleep, rebuild, tidy
+from escala.kernel.holes import choose, first_hole
 from escala.kernel.jobs import place
 from escala.kernel.nodes import add_free, set_of, switch_on
 from escala.kernel.placement import append_chunk, recycle
@@ -22,6 +23,9 @@ from escala.kernel.reservation import exact
 from escala.kernel.state import World
 from escala.kernel.sums import TIME, possible
 from escala.kernel.urgency import begin_walk, walk_on
+
+NOWHERE, STAYS, MOVED = range(3)
+"""Where a job with a reservation is put."""
 
 
 @lean
@@ -130,22 +134,35 @@ def _sooner(w: World, j: int, least: Any, until: int) -> int:
 def _put_back(w: World, j: int, least: Any, until: int) -> int:
     """Job `j` at its first fit, its own reservation being one: later ones than `until` are none. Until when more may be
     free now."""
-    plan, fine, chunk = w.run[j].plan, w.run[j].fine, np.int64(w.run[j].chunk)
-    hold(w, j, 1)
-    if not first_hole(w, j, least, max(until, w.s[0].now + 1) if plan >= until else codes.NEVER_US):
-        hold(w, j, -1)
-        return until
-    choose(w, j, least)
-    end = plan + w.job[j].walltime + w.o[0].margin_us
-    if w.run[j].plan != plan or w.run[j].fine != fine or not _same(w, np.int64(w.run[j].chunk), chunk):
+    plan = w.run[j].plan
+    before = max(until, w.s[0].now + 1) if plan >= until else codes.NEVER_US
+    if _put_again(w, j, least, before) == MOVED:
+        end = plan + w.job[j].walltime + w.o[0].margin_us
         w.s[0].freer_us = max(w.s[0].freer_us, end)
-        until = max(until, end)
-    new = w.run[j].chunk
-    w.run[j].chunk = chunk
-    recycle(w, j)
-    w.run[j].chunk = new
-    _hold_or_start(w, j)
+        return max(until, end)
     return until
+
+
+@lean
+def _put_again(w: World, j: int, least: Any, before: int) -> int:
+    """Job `j`, which has a reservation, at its first fit before a time (us): NOWHERE, it has none; STAYS, its
+    reservation was that; MOVED."""
+    plan, fine, chunk = w.run[j].plan, w.run[j].fine, np.int64(w.run[j].chunk)
+    if not first_hole(w, j, least, before):
+        return NOWHERE
+    choose(w, j, least)
+    stays = w.run[j].plan == plan and w.run[j].fine == fine and _same(w, np.int64(w.run[j].chunk), chunk)
+    new_plan, new_fine, new = w.run[j].plan, w.run[j].fine, np.int64(w.run[j].chunk)
+    if stays and plan != w.s[0].now:
+        recycle(w, j)
+        w.run[j].chunk = chunk
+        return STAYS
+    w.run[j].plan, w.run[j].fine, w.run[j].chunk = plan, fine, chunk
+    hold(w, j, 1)
+    recycle(w, j)
+    w.run[j].plan, w.run[j].fine, w.run[j].chunk = new_plan, new_fine, new
+    _hold_or_start(w, j)
+    return STAYS if stays else MOVED
 
 
 @lean
@@ -178,12 +195,12 @@ def _plan_all(w: World, least: Any) -> None:
     j = begin_walk(w)
     while j != codes.NONE:
         after = walk_on(w, j)
-        if w.run[j].chunk != codes.NONE:
+        if w.run[j].chunk != codes.NONE and (waiting >= o.depth or _put_again(w, j, least, codes.NEVER_US) == NOWHERE):
             hold(w, j, 1)
             recycle(w, j)
-        if waiting < o.depth:
+        elif w.run[j].chunk == codes.NONE and waiting < o.depth:
             _put(w, j, least)
-            waiting += w.run[j].state == codes.QUEUED
+        waiting += waiting < o.depth and w.run[j].state == codes.QUEUED
         j = after
 
 

@@ -103,6 +103,8 @@ SCALARS = np.dtype(
         ("n_slices", "i8"),
         ("n_rows", "i8"),  # rows of the agenda ever in use
         ("freer_us", "i8"),  # the agenda as it is kept: until when more may be free than the last walk through it saw
+        ("own_first", "i8"),  # slices in which the job that is looked at has its reservation: from here on
+        ("own_end", "i8"),  # up to before this
         ("below", "i8"),  # 1: a cell of the agenda may be below 0, so that sums over nodes say less than there is
         ("instants", "i8"),
         ("grow", "i8"),  # which table is full
@@ -259,6 +261,7 @@ class World(NamedTuple):
     least: Any  # int32 [N, nodes or 0]: scratch of conservative backfilling
     trial: Any  # int32 [N, nodes or 0]: the same
     asleep: Any  # int32 [N, nodes or 0]: the same: cores that no job has, of nodes that are not on
+    own: Any  # int32 [N, nodes or 0]: the same: cores that the job has which is looked at
     cores: Any  # int64 [N, nodes or 0]: scratch of single-node jobs under EASY: what is free beyond the reservation
     beyond: Any  # int64 [N, nodes or 0, kinds]: the same of further kinds
     order: Any  # int32 [N, 2, ranks or 0]: row at each rank; rank of each row, as it is now
@@ -306,6 +309,7 @@ FIELDS: dict[str, tuple[Any, int]] = {
     "least": (np.int32, 1),
     "trial": (np.int32, 1),
     "asleep": (np.int32, 1),
+    "own": (np.int32, 1),
     "cores": (np.int64, 1),
     "beyond": (np.int64, 2),
     "order": (np.int32, 2),
