@@ -30,8 +30,8 @@ def limit(scheduler: str, shutdown: str, axis: str) -> float:
     """The largest exponent of the steps a job that this pair may have on this axis."""
     # planned ends move, so all is planned anew; an aim that is not reached
     if scheduler == "conservative:estimate=last2":
-        late = {"more jobs": 1.1, "more overload": 1.8, "more nodes": 1.55}
-        return {"jobs": 0.57, "overload": 0.85, "waiting": 2.25, "nodes": 0.97, **late}[axis]
+        late = {"more jobs": 0.95, "more overload": 1.82, "more nodes": 1.55}
+        return {"jobs": 0.52, "overload": 0.72, "waiting": 1.7, "nodes": 0.99, **late}[axis]
     # each plan is looked at after each early end, node by node
     if scheduler.startswith("conservative") and shutdown == "never":
         late = {"more jobs": 0.42, "more overload": 1.42, "more nodes": 1.45}
