@@ -11,6 +11,7 @@ import typer
 import typer.core
 import typer.main
 
+from escala.cli.values import taken_plainly
 from escala.extras import need
 
 VERBS = {
@@ -133,6 +134,12 @@ EXAMPLES = {
 class Verb(typer.core.TyperCommand):
     """A verb that asks for its extras, and whose help shows its options by group and ends with an example."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take what is given."""
+        for parameter in self.get_params(ctx):
+            taken_plainly(parameter)
+        return list(super().parse_args(ctx, args))
+
     def invoke(self, ctx: Any) -> Any:
         """Run it, if what it needs is installed."""
         need(ctx.command_path, *EXTRAS.get(_path(ctx), ()))
@@ -160,7 +167,17 @@ class Verb(typer.core.TyperCommand):
         super().format_epilog(ctx, formatter)
 
 
-class Verbs(typer.core.TyperGroup):
+class Group(typer.core.TyperGroup):
+    """Verbs with a word before them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take what is given before the verb."""
+        for parameter in self.get_params(ctx):
+            taken_plainly(parameter)
+        return list(super().parse_args(ctx, args))
+
+
+class Verbs(Group):
     """The program: a group whose verbs are imported when asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -216,6 +233,8 @@ def _loaded(module: str) -> dict[str, Any]:
     app = typer.Typer(rich_markup_mode=None)
     app.callback()(lambda: None)  # a group, even with one verb alone
     import_module(f"escala.cli.{module}").add_to(app)
+    for group in app.registered_groups:
+        group.cls = Group
     for part in (app, *(group.typer_instance for group in app.registered_groups)):
         for command in part.registered_commands if part is not None else ():
             command.callback = command.callback and configured(command.callback)
