@@ -35,7 +35,7 @@ FOREIGN = {
     },
     "agents/training/team/train.py": {"_setup_learn"},
     "engines/pool.py": {"_exit"},
-    "cli/__init__.py": {"_exit"},
+    "cli/__init__.py": {"_exit", "_run_exitfuncs"},  # as Python itself would call at its end what was asked for
     "cli/app.py": {"_exit"},
     "envs/slots/team/pettingzoo.py": {"_accumulate_rewards", "_was_dead_step"},
     "compile/translation.py": {"_cache", "_get_module_for_linking"},  # what Numba itself links callers with

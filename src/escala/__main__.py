@@ -1,6 +1,6 @@
 """`python -m escala` is the program `escala`."""
 
-from escala.cli import main
+from escala.cli import program
 
 if __name__ == "__main__":
-    main()
+    program()
