@@ -135,6 +135,8 @@ BUGS = [
         "        return until\n    return until\n"),
     Bug("kernel", "kernel/holes.py", "both = min(known[at], np.int32(line[at] + own[at]))", "both = min(known[at], line[at])"),
     Bug("kernel", "kernel/holes.py", "    _count_own(w, j, -1)\n", ""),
+    Bug("kernel", "kernel/agenda.py", "        first += first >= at\n", ""),
+    Bug("kernel", "kernel/agenda.py", "            free[at] = free[at - 1]\n        else:", "        else:"),
     Bug("kernel", "kernel/holes.py", "    k = possible(w, j, i, min(before, own), own)\n",
         "    k = possible(w, j, i, min(before, own), codes.NEVER_US)\n"),
     # growth: schedules stay as they are, and take longer and longer

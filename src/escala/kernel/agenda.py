@@ -101,9 +101,8 @@ def tidy(w: World) -> None:
 
 
 @lean
-def slice_at(w: World, us: int, fine: int) -> int:
-    """Position of the slice that begins at this time, cut from the one that covers it. The time is not before the first
-    slice."""
+def slice_before(w: World, us: int, fine: int) -> int:
+    """Position of the last slice that begins at this time or before it."""
     low = 0
     high = w.s[0].n_slices
     while low < high:  # first slice after the time
@@ -112,10 +111,18 @@ def slice_at(w: World, us: int, fine: int) -> int:
             high = middle
         else:
             low = middle + 1
-    if w.slices[TIME, low - 1] == us and w.slices[FINE, low - 1] == fine:
-        return low - 1
-    _new_slice(w, low, us, fine)
-    return low
+    return low - 1
+
+
+@lean
+def slice_at(w: World, us: int, fine: int) -> int:
+    """Position of the slice that begins at this time, cut from the one that covers it. The time is not before the first
+    slice."""
+    at = slice_before(w, us, fine)
+    if w.slices[TIME, at] == us and w.slices[FINE, at] == fine:
+        return at
+    _new_slice(w, at + 1, us, fine)
+    return at + 1
 
 
 @lean
@@ -203,6 +210,36 @@ def hold(w: World, j: int, sign: int) -> None:
     """The reservation of job `j` leaves (sign -1) or re-enters (1) what is free."""
     first, end = span_of(w, j)
     _add_slices(w, j, first, end, sign)
+
+
+@lean
+def bring_forward(w: World, j: int, k: int) -> None:
+    """The reservation of job `j` of a pool moves to the earlier slice `k`, where the agenda is kept. A slice that only
+    began with its end gives its place to the one that begins with its new end."""
+    free, times = w.spare, w.slices[TIME]
+    cores = w.job[j].cores
+    length = w.job[j].walltime + w.o[0].margin_us
+    first, last = span_of(w, j)
+    end = times[k] + length
+    at = slice_before(w, end, 0) + 1
+    if times[at - 1] == end:
+        at -= 1
+    else:
+        if free[last] == free[last - 1] + cores:
+            _make_room(times, last, at)
+            _make_room(free, last, at)
+            times[at] = end
+            free[at] = free[at - 1]
+        else:
+            _new_slice(w, at, end, 0)
+        last += 1
+        first += first >= at
+    for i in range(k, min(at, first)):
+        free[np.uint64(i)] = np.int32(free[np.uint64(i)] - cores)
+    for i in range(max(at, first), last):
+        free[np.uint64(i)] = np.int32(free[np.uint64(i)] + cores)
+    w.run[j].plan = times[k]
+    w.run[j].fine = 0
 
 
 @lean

@@ -14,7 +14,7 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import bits, codes
-from escala.kernel.agenda import add, hold, kept, note_asleep, rebuild, tidy
+from escala.kernel.agenda import add, bring_forward, hold, kept, note_asleep, rebuild, tidy
 from escala.kernel.holes import choose, first_hole
 from escala.kernel.jobs import place
 from escala.kernel.nodes import add_free, set_of, switch_on
@@ -123,9 +123,9 @@ def _sooner(w: World, j: int, least: Any, until: int) -> int:
     k = possible(w, j, 0, min(plan, until), plan)  # its own hole is a fit: only earlier ones count
     if k == codes.NONE:
         return until
-    hold(w, j, 1)
-    recycle(w, j)
-    _put_at(w, j, k)
+    bring_forward(w, j, k)
+    if w.run[j].plan == s.now:
+        _start_on_chunks(w, j)
     s.freer_us = max(s.freer_us, plan + length)
     return max(until, plan + length)
 
