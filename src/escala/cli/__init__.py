@@ -50,9 +50,7 @@ def main() -> None:
 
             sys.stdout.write(f"escala {__version__}\n")
             return
-        if sys.argv[1:2] == [
-            "simulate"
-        ]:  # has no matrix that is worth a second thread, each of which takes 20 ms to begin
+        if sys.argv[1:2] == ["simulate"]:  # no matrix here is worth a second thread: each takes 20 ms to begin
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         from escala.cli.app import main as program
 
