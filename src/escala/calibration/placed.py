@@ -18,7 +18,7 @@ from escala.policies.pairs import Begin
 from escala.workload import Workload
 
 MOST_PLACED = 30_000_000
-"""Nodes on which jobs of a log ran, counted anew for each job."""
+"""Nodes on which jobs of a log ran, counted anew for each job: 1 GB at the most, and a minute or two."""
 ROWS = 1_000_000
 """Of jobs on stretches that are in memory at one time, some more where one stretch ran more jobs."""
 
