@@ -14,6 +14,7 @@ from escala.estimates import lengths_us
 from escala.forks import check_fork
 from escala.kernel.clock import SECOND
 from escala.options import Options, microseconds
+from escala.parts import Parts, parts_of
 from escala.platform import Platform
 from escala.workload import Workload
 from escala.workload.shapes import BEGIN, first_late
@@ -29,15 +30,20 @@ class Admitted:
     runtime_us: NDArray[np.int64]  # what will run
     walltime_us: NDArray[np.int64]  # what policies see
     killed: NDArray[np.bool_]
+    parts: Parts | None  # of the workload's rows; None: all take cores of any nodes
 
 
-def admit_jobs(workload: Workload, platform: Platform, options: Options) -> Admitted:
-    """Check every job against the platform and bring the jobs into queue order."""
+def admit_jobs(workload: Workload, platform: Platform, options: Options, by_nodes: bool = True) -> Admitted:
+    """Check every job against the platform and bring the jobs into queue order. by_nodes: they run by what they ask of
+    nodes, not by their cores and `single_node` alone; what fits no nodes is refused or dropped in either case, so that
+    schedulers can be compared."""
     check_fork()
     jobs = workload.jobs
-    too_large = oversized(workload, platform)
+    parts = parts_of(workload, platform)
+    too_large = _too_large(workload, platform, parts)
     if options.oversized == "error":
-        refuse(workload, platform, too_large, "drop such jobs with oversized='drop' (--oversized drop)")
+        refuse(workload, platform, too_large, "drop such jobs with oversized='drop' (--oversized drop)", parts)
+    parts = parts if by_nodes else parts_of(workload, platform, False)
     rows = np.flatnonzero(~too_large)
     if options.rules == "batsched":
         named = pl.DataFrame({"us": arrivals_us(jobs), "id": jobs["job_id"], "row": np.arange(len(jobs))})
@@ -53,7 +59,7 @@ def admit_jobs(workload: Workload, platform: Platform, options: Options) -> Admi
             "before the simulation starts "
             f"({options.start_s} s): shift the times or set start_s"
         )
-    return Admitted(rows, np.flatnonzero(too_large), *times)
+    return Admitted(rows, np.flatnonzero(too_large), *times, parts)
 
 
 def times_of(jobs: pl.DataFrame, rows: Any, options: Options) -> tuple[Any, Any, Any, Any]:
@@ -85,56 +91,31 @@ def refuse_late(workload: Workload, what: str) -> None:
         raise EscalaError(f"workload {workload.name!r}: {why}: {what}: drop that column")
 
 
-def demands_of(workload: Workload, platform: Platform) -> dict[str, NDArray[np.int64]]:
-    """Demand per further kind that the workload names."""
-    demands = {}
-    for column in workload.jobs.columns:
-        if column.startswith("demand_"):
-            kind = column.removeprefix("demand_")
-            values = workload.jobs[column].to_numpy()
-            if kind not in platform.resources and len(values) and values.max() > 0:
-                have = ", ".join(platform.resources) or "cores only"
-                raise EscalaError(
-                    f"workload {workload.name!r} demands {kind!r}, which platform {platform.name!r} does not have "
-                    f"({have})"
-                )
-            if kind in platform.resources:
-                demands[kind] = values
-    return demands
-
-
 def oversized(workload: Workload, platform: Platform) -> NDArray[np.bool_]:
     """Which jobs can never run."""
-    jobs = workload.jobs
-    single = jobs["single_node"].to_numpy()
-    return beyond(platform, jobs["cores"].to_numpy(), single, demands_of(workload, platform) if single.any() else {})
+    return _too_large(workload, platform, parts_of(workload, platform))
 
 
-def beyond(
-    platform: Platform, cores: NDArray[np.int64], single: NDArray[np.bool_], demands: dict[str, NDArray[np.int64]]
-) -> NDArray[np.bool_]:
-    """Which jobs could never run, were the platform empty. cores, single (needs one node), demands (of kinds that the
-    platform has): of each."""
-    too_large: NDArray[np.bool_] = cores > platform.total_cores
-    if single.any():
-        shapes = np.unique(np.stack([platform.cores, *(platform.resources[k] for k in demands)], axis=1), axis=0)
-        wanted = np.stack([cores, *demands.values()], axis=1)[single]
-        fits = np.zeros(len(wanted), bool)
-        for shape in shapes:
-            fits |= (wanted <= shape).all(axis=1)
-        too_large[np.flatnonzero(single)] = ~fits
-    return too_large
+def _too_large(workload: Workload, platform: Platform, parts: Parts | None) -> NDArray[np.bool_]:
+    cores = workload.jobs["cores"].to_numpy()
+    return cores > platform.total_cores if parts is None else parts.too_large(platform)
 
 
-def refuse(workload: Workload, platform: Platform, too_large: NDArray[np.bool_], else_: str) -> None:
-    """EscalaError for the first of these jobs, if any. else_: what to do if not take a larger platform."""
+def refuse(
+    workload: Workload, platform: Platform, too_large: NDArray[np.bool_], else_: str, parts: Parts | None = None
+) -> None:
+    """EscalaError for the first of these jobs, if any. else_: what to do if not take a larger platform. parts: what the
+    jobs are made of, where some are of nodes."""
     if not too_large.any():
         return
-    job, further = workload.jobs.row(int(np.flatnonzero(too_large)[0]), named=True), int(too_large.sum()) - 1
+    row, further = int(np.flatnonzero(too_large)[0]), int(too_large.sum()) - 1
+    job = workload.jobs.row(row, named=True)
     demand = ", ".join(
         f"{v} {k.removeprefix('demand_')}" for k, v in job.items() if k == "cores" or k.startswith("demand_")
     )
     where = "on one node" if job["single_node"] else f"of {platform.total_cores} cores"
+    if parts is not None and parts.parts[row] > 0 and not job["single_node"]:
+        demand, where = parts.told(row), "on nodes as they are"
     more = f" (and {further} more jobs)" if further else ""
     raise EscalaError(
         f"job {job['job_id']!r} of workload {workload.name!r} needs {demand} and can never run {where} "

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from escala.admit import admit_jobs, demands_of, times_of
+from escala.admit import admit_jobs, times_of
 from escala.errors import EscalaError
 from escala.estimates import RUNTIME, WALLTIME, lengths_us
 from escala.filling import fill_orders, fill_widths
@@ -24,6 +24,7 @@ from escala.kernel.drive import DRIVERS, drive_easy_single
 from escala.kernel.state import World
 from escala.kernel.world import table_of
 from escala.options import Options, Plan, microseconds
+from escala.parts import BY_NODES, most_single
 from escala.platform import Platform
 from escala.predictors import Predictors, by_model
 from escala.result import FORMAT, Result
@@ -65,7 +66,8 @@ class Simulation:
                     "read the workload with a speed, or name the platform's"
                 )
         self.told = [self.options.under(one) for one in plans]
-        self.admitted = [admit_jobs(w, platform, told) for w, told in zip(self.workloads, self.told, strict=True)]
+        each = zip(self.workloads, self.told, plans, strict=True)
+        self.admitted = [admit_jobs(w, platform, told, one.queueing in BY_NODES) for w, told, one in each]
         self.world = self._allocate(plans)
         self.table = table_of(self.world)
         for i in range(len(self.workloads)):
@@ -81,7 +83,7 @@ class Simulation:
     @cached_property
     def kinds(self) -> list[str]:
         """Resource kinds beyond cores that the platform has and some workload demands."""
-        wanted = {k for w in self.workloads for k in demands_of(w, self.platform)}
+        wanted = {k for one in self.admitted if one.parts is not None for k in one.parts.demands}
         return [k for k in self.platform.resources if k in wanted]
 
     def _allocate(self, plans: Sequence[Plan]) -> World:
@@ -93,8 +95,8 @@ class Simulation:
                     f"platform {p.name!r} has {p.resources[kind].max()} of {kind!r} on a node; at most {MOST_UNITS} "
                     "are possible: count it in larger units, and what jobs demand of it too"
                 )
-        single = any(bool(w.jobs["single_node"].any()) for w in self.workloads)
-        self.plain = not single and not kinds
+        single = most_single(one.parts for one in self.admitted)
+        self.plain = single == 0 and not kinds
         queueings = {plan.queueing for plan in plans}
         conservative = codes.CONSERVATIVE in queueings
         ordered = any(plan.queueing == codes.CONSERVATIVE and plan.ordering != codes.BY_QUEUE for plan in plans)
@@ -105,10 +107,8 @@ class Simulation:
                 "(--rebuild) too"
             )
         if conservative and not self.plain:
-            raise EscalaError(
-                "conservative backfilling plans cores of any nodes; it cannot plan single-node jobs or further "
-                "resource kinds: use easy"
-            )
+            what = "single-node jobs or further resource kinds"
+            raise EscalaError(f"conservative backfilling plans cores of any nodes; it cannot plan {what}: use easy")
         sizes = Sizes(
             *(jobs, p.n_nodes, p.total_cores, len(kinds), len(p.profiles)),
             ranks=max((jobs * (1 + plan.has_front) for plan in plans if plan.keys is not None), default=0),
@@ -117,6 +117,7 @@ class Simulation:
             planned=bool(queueings & (codes.PASSING | {codes.CONSERVATIVE, codes.EXTERNAL})),
             agenda=conservative,
             multi=not self.plain,
+            shaped=single > 1,
             chunks=min(CHUNKS_PER_JOB, p.n_nodes) * jobs if self.options.record else 0,
             orders=max((plan.orders for plan in plans), default=0),
             numbered=any(plan.numbered for plan in plans),
@@ -210,7 +211,6 @@ class Simulation:
         )
         job["cores"] = jobs["cores"].to_numpy()[admitted.rows]
         job["load"] = jobs["load"].to_numpy()[admitted.rows]
-        job["single"] = jobs["single_node"].to_numpy()[admitted.rows]
         job["user"] = self.workloads[i].user_ranks[admitted.rows]
         w.steps[i] = microseconds(self.options.corrections_s)
         if w.forecast.shape[1] > 0:
@@ -219,9 +219,8 @@ class Simulation:
                 admitted.walltime_us if told.estimate == RUNTIME else lengths_us(WALLTIME, jobs)[admitted.rows]
             )
             w.forecast[i, :n]["order"] = lengths_us(told.ordered_by, jobs)[admitted.rows]
-        for k, kind in enumerate(self.kinds):
-            if f"demand_{kind}" in jobs.columns:
-                w.demand[i, :n, k] = jobs[f"demand_{kind}"].to_numpy()[admitted.rows]
+        if admitted.parts is not None:
+            admitted.parts.fill(w, i, admitted.rows, self.kinds)
         fill_widths(w.o[i, 0], plan, job["cores"])
         fill_orders(w, i, plan, admitted.rows, n, self.platform.total_cores)
 

@@ -163,12 +163,18 @@ def test_shapes_that_a_scheduler_does_not_see_are_told(escala_: Escala, tmp_path
     }
     table = tmp_path / "jobs.parquet"
     pl.DataFrame({**jobs, "gpus_per_node": [None, None]}).write_parquet(table)  # a column of nothing is none
-    outcome = escala_("compare", table, "--platform", "2x2", "--schedulers", "easy,fcfs")
+    outcome = escala_("compare", table, "--platform", "2x2", "--schedulers", "easy,conservative,first-fit")
     assert outcome.status == 0
-    assert (
-        "remark: what jobs ask for by nodes counts under the scheduler slurm alone: easy, fcfs by cores of any nodes"
-        in outcome.err
-    )
+    said = "remark: what jobs ask for by nodes does not count under conservative: cores of any nodes\n"
+    assert outcome.err == said
+    assert escala_("simulate", table, "--platform", "2x2", "--scheduler", "fcfs").err == ""
+    more = tmp_path / "more.parquet"
+    pl.DataFrame({**jobs, "gpus_per_node": [1, None], "reservation": ["a", None]}).write_parquet(more)
+    outcome = escala_("simulate", more, "--platform", "2x2", "--scheduler", "easy")
+    assert outcome.err.splitlines() == [
+        "remark: what jobs ask for by reservation counts under the scheduler slurm alone",
+        "remark: what jobs ask for by gpus_per_node does not count under easy: platform '2x2' has no GPUs",
+    ]
     site = tmp_path / "site.toml"
     site.write_text(
         'name = "two"\n[[nodes]]\nnames = "n[1-2]"\ncores = 2\n[[partitions]]\nname = "all"\nnodes = "ALL"\ndefault = '

@@ -101,7 +101,8 @@ def times_of_jobs(jobs: Rows, workload: Rows, until_s: float | None) -> None:
 
 
 def places_agree(jobs: Rows, places: Rows, workload: Rows) -> None:
-    """A started job has its cores, on the nodes listed; a single-node job on one."""
+    """A started job has its cores, on the nodes listed; a single-node job on one, one of n nodes on n. Whole nodes, and
+    whole tasks, may be more cores than it asks for."""
     asked = {str(row["job_id"]): row for row in workload}
     held: dict[str, dict[int, int]] = defaultdict(dict)
     for place in places:
@@ -113,10 +114,14 @@ def places_agree(jobs: Rows, places: Rows, workload: Rows) -> None:
             assert not row["nodes"], name
             continue
         mine = held[row["job_id"]]
-        assert sum(mine.values()) == row["cores"], name
+        job = asked[row["job_id"]]
+        exactly = not job.get("exclusive") and not job.get("cores_per_task") and not job.get("tasks")
+        assert sum(mine.values()) >= row["cores"], name
+        if exactly and row["cores"] >= (job.get("nodes") or 1):
+            assert sum(mine.values()) == row["cores"], name
         assert numbers(row["nodes"]) == sorted(mine), name
-        if asked[row["job_id"]].get("single_node"):
-            assert len(mine) == 1, name
+        if job.get("nodes") or job.get("single_node"):
+            assert len(mine) == (job.get("nodes") or 1), name
 
 
 def runs(jobs: Rows, until_s: float | None) -> dict[str, tuple[int, int]]:
@@ -128,6 +133,16 @@ def runs(jobs: Rows, until_s: float | None) -> dict[str, tuple[int, int]]:
             assert end is not None
             found[row["job_id"]] = (micro(row["start_s"]), micro(end))
     return found
+
+
+def least_uses(job: dict[str, Any], cores: int) -> dict[str, int]:
+    """What a job uses at least of further kinds on a node on which it has so many cores."""
+    memory = (job.get("memory_mb_per_node") or 0) + (job.get("memory_mb_per_core") or 0) * cores
+    gpus, per = job.get("gpus_per_node") or 0, job.get("cores_per_task") or 1
+    if job.get("tasks") and job["tasks"] * per == job["cores"] and not job.get("exclusive"):
+        gpus += (job.get("gpus_per_task") or 0) * (cores // per)
+    kind = job.get("gpu_kind")
+    return {"memory": memory, "gpu": gpus, **({f"gpu:{kind}": gpus} if kind else {})}
 
 
 def nothing_overused(jobs: Rows, places: Rows, workload: Rows, platform: dict[str, Any], until_s: float | None) -> None:
@@ -142,6 +157,9 @@ def nothing_overused(jobs: Rows, places: Rows, workload: Rows, platform: dict[st
         uses = {"cores": place["cores"]}
         if asked[place["job_id"]].get("single_node"):
             uses |= {kind: asked[place["job_id"]].get(f"demand_{kind}") or 0 for kind in platform.get("resources", {})}
+        for kind, amount in least_uses(asked[place["job_id"]], place["cores"]).items():
+            if kind in platform.get("resources", {}):
+                uses[kind] = uses.get(kind, 0) + amount
         for kind, amount in uses.items():
             changes[place["node"], kind] += [(start, amount), (end, -amount)]
     for (node, kind), events in changes.items():
@@ -248,14 +266,20 @@ def ledgers_add_up(nodes: Rows, power: Rows, number: int, begin: int, end: int) 
 def joules_add_up(
     jobs: Rows, places: Rows, workload: Rows, nodes: Rows, power: Rows, platform: dict[str, Any], begin: int, end: int
 ) -> None:
-    """Joules = watts x seconds; computing adds (computing - idle) x load x share of the node x seconds of its jobs."""
+    """Joules = watts x seconds; computing adds (computing - idle) x load x share of the node x seconds of its jobs.
+    What a job has beyond what it asks for does not compute."""
     asked = {str(row["job_id"]): row for row in workload}
+    has: dict[str, int] = defaultdict(int)
+    for place in places:
+        has[place["job_id"]] += place["cores"]
     spans = runs(jobs, end / 1e6)
     effort: dict[int, float] = defaultdict(float)  # node -> load x core seconds
     for place in places:
         if place["job_id"] in spans:
             start, stop = spans[place["job_id"]]
-            effort[place["node"]] += asked[place["job_id"]].get("load", 1.0) * place["cores"] * (stop - start) / 1e6
+            job = asked[place["job_id"]]
+            computing = place["cores"] * job["cores"] / has[place["job_id"]]
+            effort[place["node"]] += job.get("load", 1.0) * computing * (stop - start) / 1e6
     for row in power:
         profile = platform["profiles"][platform["profile_of"][row["node"]]]
         seconds = row["seconds"]

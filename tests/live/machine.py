@@ -38,7 +38,8 @@ class Machine:
                 job["walltime_s"],
                 job["cores"],
                 Fraction(job["load"]),
-                job["single_node"],
+                [job["cores"]] if job["single_node"] else None,
+                1,
                 {kind: job.get(f"demand_{kind}", 0) for kind in kinds},
                 job.get("user"),
             )

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.oracle.nodes import deal, parts_in, times
 from tests.oracle.scores import Scheduler, Score, ordered
-from tests.oracle.world import OFF, ON, SWITCHING_OFF, SWITCHING_ON, Allocation, Job, Node, World, first_cores
+from tests.oracle.world import (
+    OFF,
+    ON,
+    SWITCHING_OFF,
+    SWITCHING_ON,
+    Allocation,
+    Job,
+    Node,
+    World,
+    first_cores,
+)
 
 
 def start_head_while_it_fits(world: World) -> None:
@@ -59,16 +70,17 @@ class Reservation:
     def __init__(self, world: World, head: Job, latest_released: bool) -> None:
         self.world = world
         self.head = head
-        self.counted = latest_released and not head.single_node
+        self.counted = latest_released and head.parts is None
         self.s: Any = None  # None: the head can never start as things are, there is nothing to protect
-        self.node: Node | None = None  # of a single-node head
+        self.kept: Allocation = []  # of a head that goes by nodes
         self.beyond: list[int] = []  # lowest-id: cores per node beside the reservation
         self.spare = 0  # latest-released: cores beside the reservation, counted
-        if head.single_node:
-            for node in world.nodes:  # the earliest fit, lowest number first
-                time = earliest_fit(world, head, node)
-                if time is not None and (self.s is None or time < self.s):
-                    self.s, self.node = time, node
+        if head.parts is not None:
+            for time in sorted({time for node in world.nodes for time in moments(world, head, node)}):
+                place = deal(head, world.nodes, lambda node, time=time: room_at(world, head, node, time))  # type: ignore[misc]
+                if place is not None:  # the earliest fit, on the nodes of lowest numbers
+                    self.s, self.kept = time, place
+                    return
             return
         found = earliest_start(world, head)
         if found is not None:
@@ -90,29 +102,35 @@ class Reservation:
         """Cores of the node that jobs running past s may still take."""
         if self.s is None:
             return node.cores
-        if self.head.single_node:
-            if node is not self.node:
-                return node.cores
-            return node.cores - sum(count for j, count in node.holders if j.planned_end > self.s) - self.head.cores
+        if self.head.parts is not None:
+            past = sum(count for j, count in node.holders if j.planned_end > self.s)
+            return node.cores - past - dict(self.kept).get(node.number, 0)
         return self.spare if self.counted else self.beyond[node.number]
 
     def allows(self, place: Allocation, job: Job) -> bool:
         """Does the job, running past s at this place, leave the reservation as it is?"""
         if any(count > self.limit(self.world.nodes[number]) for number, count in place):
             return False
-        if self.s is not None and self.counted:
-            return job.cores <= self.spare
-        if self.node is not None and job.single_node and place[0][0] == self.node.number:
-            return fits_at(
-                self.node,
-                self.head,
-                [*[(j, n) for j, n in self.node.holders if j.planned_end > self.s], (job, job.cores)],
+        return self.s is None or not self.counted or job.takes <= self.spare
+
+    def room_beside(self, node: Node, job: Job) -> int:
+        """For how many parts of the job, running past s, the node has room now and beside the reservation."""
+        now = self.world.room_now(node, job)
+        if self.counted:
+            return now if job.takes <= self.spare else 0
+        of_head = parts_in(self.head, self.kept).get(node.number, 0)
+
+        def free(kind: str) -> int:
+            past = sum(
+                j.demands.get(kind, 0) * j.parts_on[node.number] for j, _ in node.holders if j.planned_end > self.s
             )
-        return True
+            return node.capacity.get(kind, 0) - past - of_head * self.head.demands.get(kind, 0)
+
+        return min(now, times(job, self.limit(node), free))
 
     def take(self, place: Allocation) -> None:
         """Note that a job running past s was given this place."""
-        if self.s is not None and not self.head.single_node:
+        if self.s is not None and self.head.parts is None:
             for number, count in place:
                 self.beyond[number] -= count
                 self.spare -= count
@@ -157,15 +175,12 @@ def easy_priority(score: Score | None, latest_released: bool, passing: Score | N
 def try_to_pass(world: World, kept: Reservation, job: Job) -> None:
     """Start the job if it fits now and ends by the reservation's start, or else uses only what the reservation
     leaves."""
-    for place in places(world, job):
-        if kept.s is None or world.planned_end(job, place) <= kept.s:
-            world.launch(job, place)
-            return
-        if job.single_node and kept.allows(place, job):
-            kept.take(place)
-            world.launch(job, place)
-            return
-    if job.single_node:
+    if job.parts is not None:
+        pass_by_nodes(world, kept, job)
+        return
+    place = world.place(job)
+    if place is not None and (kept.s is None or world.planned_end(job, place) <= kept.s):
+        world.launch(job, place)
         return
     beside = first_cores([(n, min(free, kept.limit(world.nodes[n]))) for n, free in world.takeable(job)], job.cores)
     if beside is not None and kept.allows(beside, job):
@@ -173,40 +188,54 @@ def try_to_pass(world: World, kept: Reservation, job: Job) -> None:
         world.launch(job, beside)
 
 
-def places(world: World, job: Job) -> list[Allocation]:
-    """Where the job fits now: a single-node job on each node, in the order in which nodes are taken; another job in one
-    way."""
-    if not job.single_node:
-        place = world.place(job)
-        return [] if place is None else [place]
-    return [[(n.number, job.cores)] for n in world.ranked_nodes(world.only_on(job, False)) if world.fits_on(n, job)]
+def pass_by_nodes(world: World, kept: Reservation, job: Job) -> None:
+    """Of the nodes in the order in which they are taken, as few as hold all parts of the job, on those where it ends by
+    the reservation's start, or else on those with room beside the reservation."""
+    order = world.ranked_nodes(world.only_on(job, False))
+    for many in range(1, len(order) + 1):
+        reached = order[:many]
+        timely = [n for n in reached if kept.s is None or world.planned_end(job, [(n.number, 1)]) <= kept.s]
+        place = deal(job, timely, lambda node: world.room_now(node, job))
+        if place is not None:
+            world.launch(job, place)
+            return
+        place = None if kept.s is None else deal(job, reached, lambda node: kept.room_beside(node, job))
+        if place is not None:
+            kept.take(place)
+            world.launch(job, place)
+            return
 
 
-def earliest_fit(world: World, job: Job, node: Node) -> Any:
-    """The earliest plan time at which the demand fits on the node, or None."""
-    if node.reserved or not world.could_hold(node, job):
+def opens(world: World, job: Job, node: Node) -> Any:
+    """The plan time from which the job may be given the node, None: never."""
+    if node.reserved:
         return None
-    now = world.plan_time(world.now)
-    opens = now
+    found = world.plan_time(world.now)
     if node.power == SWITCHING_OFF:
         assert node.switch_end is not None
-        opens = world.plan_time(node.switch_end)
+        found = world.plan_time(node.switch_end)
     if node.power != ON:
-        opens = max(opens, world.plan_time(max(world.now, world.hold_end(job))))
-    times = sorted({opens} | {max(opens, holder.planned_end) for holder, _ in node.holders})
-    for time in times:
-        if fits_at(node, job, [(j, count) for j, count in node.holders if j.planned_end > time]):
-            return time
-    return None
+        found = max(found, world.plan_time(max(world.now, world.hold_end(job))))
+    return found
 
 
-def fits_at(node: Node, job: Job, holders: list[tuple[Job, int]]) -> bool:
-    """Does the demand fit on the node beside these jobs (and their cores there)?"""
-    if job.cores > node.cores - sum(count for _, count in holders):
-        return False
-    return all(
-        n <= node.capacity[kind] - sum(j.demands.get(kind, 0) for j, _ in holders) for kind, n in job.demands.items()
-    )
+def moments(world: World, job: Job, node: Node) -> set[Any]:
+    """Plan times at which there is more room for the job on the node."""
+    first = opens(world, job, node)
+    return set() if first is None else {first} | {max(first, holder.planned_end) for holder, _ in node.holders}
+
+
+def room_at(world: World, job: Job, node: Node, time: Any) -> int:
+    """For how many parts of the job there is room on the node at a plan time."""
+    first = opens(world, job, node)
+    if first is None or first > time:
+        return 0
+    past = [(j, count) for j, count in node.holders if j.planned_end > time]
+
+    def free(kind: str) -> int:
+        return node.capacity.get(kind, 0) - sum(j.demands.get(kind, 0) * j.parts_on[node.number] for j, _ in past)
+
+    return times(job, node.cores - sum(count for _, count in past), free)
 
 
 def easy_fast(world: World) -> None:

@@ -20,7 +20,7 @@ LARGE = 0.1  # share of the worlds
 
 
 def world(seed: int, number: int, schedulers: tuple[str, ...], most_jobs: int) -> Case:
-    return draw(random.Random(f"{seed}/{number}"), schedulers, most_jobs, LARGE)
+    return draw(random.Random(f"{seed}/{number}"), schedulers, most_jobs, LARGE, True)
 
 
 def smaller(case: Case) -> Case:

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from tests.oracle.energy import ledgers, merged
+from tests.oracle.nodes import could_hold, parts_of
 from tests.oracle.schedulers import scheduler as find_scheduler
 from tests.oracle.schedulers import split
 from tests.oracle.shutdown import shutdown as find_shutdown
@@ -120,12 +121,7 @@ def make_jobs(jobs: list[dict[str, Any]], nodes: list[Node], oversized: str) -> 
     rows: list[Job] = []
     total = sum(node.cores for node in nodes)
     for number, row in enumerate(jobs):
-        single = bool(row.get("single_node", False))
-        demands = {
-            key.removeprefix("demand_"): value
-            for key, value in row.items()
-            if single and key.startswith("demand_") and value
-        }
+        parts = parts_of(row, nodes)
         job = Job(
             number,
             str(row["job_id"]),
@@ -134,18 +130,13 @@ def make_jobs(jobs: list[dict[str, Any]], nodes: list[Node], oversized: str) -> 
             float(row["walltime_s"]),
             int(row["cores"]),
             Fraction(row.get("load", 1.0)),
-            single,
-            demands,
-            row.get("user"),
+            user=row.get("user"),
             column_s=row.get("estimate_s"),
         )
-        if job.single_node:
-            possible = any(
-                job.cores <= node.cores and all(n <= node.capacity.get(kind, 0) for kind, n in demands.items())
-                for node in nodes
-            )
-        else:
-            possible = job.cores <= total
+        possible = job.cores <= total
+        if parts is not None:
+            job.parts, job.most, job.demands = parts.cores, parts.most, parts.demands
+            possible = not parts.impossible and sum(could_hold(node, job) for node in nodes) >= len(parts.cores)
         if not possible:
             if oversized == "error":
                 raise ValueError(f"job {job.job_id} can never fit")

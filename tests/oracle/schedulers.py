@@ -8,8 +8,9 @@ from collections.abc import Callable
 from tests.oracle import linear
 from tests.oracle.conservative import conservative
 from tests.oracle.easy import easy, easy_fast, easy_priority
+from tests.oracle.nodes import could_hold, parts_in
 from tests.oracle.scores import SCORES, Scheduler, Score, ordered
-from tests.oracle.world import OFF, ON, SWITCHING_ON, Allocation, Job, Node, World
+from tests.oracle.world import OFF, ON, SWITCHING_ON, Allocation, Job, World
 
 
 # --- strict -------------------------------------------------------------------------------------
@@ -32,11 +33,14 @@ def wake_for(world: World, head: Job) -> None:
     if world.now < world.hold_end(head):
         return
     sleeping = [node for node in world.nodes if node.power == OFF and not node.reserved]
-    if head.single_node:
-        coming = any(node.power == SWITCHING_ON and world.could_hold(node, head) for node in world.nodes)
-        able = [node for node in sleeping if world.could_hold(node, head)]
-        if not coming and able:
-            world.switch_on(able[0])
+    if head.parts is not None:
+        lacking = len(head.parts)
+        lacking -= sum(world.room_now(node, head) for node in world.nodes if node.power == ON)
+        lacking -= sum(could_hold(node, head) for node in world.nodes if node.power == SWITCHING_ON)
+        for node in sleeping:
+            if lacking > 0 and could_hold(node, head) > 0:
+                world.switch_on(node)
+                lacking -= could_hold(node, head)
         return
     need = head.cores
     for node in world.nodes:
@@ -64,7 +68,7 @@ def greedy(score: Score | None) -> Scheduler:
     return decide
 
 
-def best_first(value: Callable[[Job, World, Node | None], float]) -> Scheduler:
+def best_first(value: Callable[[Job, World, Allocation | None], float]) -> Scheduler:
     """The job of the largest value among those that fit starts; again, until none fits. Ties in queue order."""
 
     def decide(world: World) -> None:
@@ -78,7 +82,7 @@ def best_first(value: Callable[[Job, World, Node | None], float]) -> Scheduler:
                 place = world.place(job)
                 if place is None:
                     continue
-                worth = value(job, world, world.nodes[place[0][0]] if job.single_node else None)
+                worth = value(job, world, None if job.parts is None else place)
                 if best is None or worth > best[0]:
                     best = (worth, job, place)
             if best is None:
@@ -88,17 +92,23 @@ def best_first(value: Callable[[Job, World, Node | None], float]) -> Scheduler:
     return decide
 
 
-def packer(job: Job, world: World, node: Node | None) -> float:
-    """Sum over resource kinds of demand x free; free on the job's node, or all cores that may be given to a job that
-    spreads."""
-    if node is None:
+def packer(job: Job, world: World, place: Allocation | None) -> float:
+    """Sum over resource kinds of demand x free; free on each of the job's nodes, or all cores that may be given to a
+    job that spreads."""
+    if place is None:
         return job.cores * sum(free for _, free in world.takeable(job))
-    return job.cores * world.free_on(node) + sum(n * world.free_on(node, kind) for kind, n in job.demands.items())
+    total = 0
+    for number, parts in parts_in(job, place).items():
+        node = world.nodes[number]
+        total += dict(place)[number] * world.free_on(node)
+        total += sum(parts * n * world.free_on(node, kind) for kind, n in job.demands.items())
+    return total
 
 
-def tetris(job: Job, world: World, node: Node | None) -> float:
-    """0.5 x demand (summed over kinds) + 0.5 / walltime, raw numbers."""
-    return 0.5 * (job.cores + sum(job.demands.values())) + 0.5 / job.order_s
+def tetris(job: Job, world: World, place: Allocation | None) -> float:
+    """0.5 x demand (summed over kinds and parts) + 0.5 / walltime, raw numbers."""
+    further = sum(job.demands.values()) * len(job.parts or [])
+    return 0.5 * (job.cores + further) + 0.5 / job.order_s
 
 
 def split(name: str) -> tuple[str, dict[str, str]]:

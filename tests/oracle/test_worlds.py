@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -10,7 +12,7 @@ from escala.policies.queues import WAYS
 from escala.scores import CHANGING, FIXED
 from tests.laws.laws import check
 from tests.oracle.engines import differences, run_kernel
-from tests.oracle.worlds import CONSERVATIVE, EASY, GREEDY, PRIORITY, SCHEDULERS, STRICT, Case, worlds
+from tests.oracle.worlds import ASKED, CONSERVATIVE, EASY, GREEDY, PRIORITY, SCHEDULERS, STRICT, Case, draw, worlds
 
 FAMILIES = {
     "strict": STRICT,
@@ -27,11 +29,24 @@ COMMON = settings(deadline=None, derandomize=True, suppress_health_check=list(He
 @pytest.mark.parametrize("family", FAMILIES)
 def test_kernel_equals_oracle(family: str) -> None:
     @settings(COMMON, max_examples=40)
-    @given(case=worlds(FAMILIES[family]))
+    @given(case=worlds(FAMILIES[family], shaped=True))
     def compare(case: Case) -> None:
         assert not differences(case), case.program()
 
     compare()
+
+
+@pytest.mark.parametrize("family", ["strict", "greedy", "easy", "priority"])
+def test_kernel_equals_oracle_where_jobs_ask_for_nodes(family: str) -> None:
+    """Of 400 worlds of each family those in which some do."""
+    found = 0
+    for number in range(400):
+        case = draw(random.Random(f"nodes/{family}/{number}"), FAMILIES[family], 12, 0.0, True)
+        if any(job.get(name) is not None for job in case.jobs for name in ASKED):
+            found += 1
+            assert not differences(case), case.program()
+            check(run_kernel(case), case.jobs, case.platform, case.options.get("until_s"))
+    assert found > 30
 
 
 def test_every_scheduler_with_a_name_is_in_the_worlds() -> None:
@@ -59,7 +74,7 @@ def test_exact_plan_times_tell_microseconds_apart() -> None:
 @pytest.mark.parametrize("shutdown", ["oracle", "oracle:0.25", "inertial", "random"])
 def test_the_laws_hold_under_policies_that_the_oracle_does_not_know(shutdown: str) -> None:
     @settings(COMMON, max_examples=25)
-    @given(case=worlds())
+    @given(case=worlds(shaped=True))
     def obey(case: Case) -> None:
         case.options["shutdown"] = shutdown
         check(run_kernel(case), case.jobs, case.platform, case.options.get("until_s"))
@@ -68,7 +83,7 @@ def test_the_laws_hold_under_policies_that_the_oracle_does_not_know(shutdown: st
 
 
 @settings(COMMON, max_examples=60)
-@given(case=worlds())
+@given(case=worlds(shaped=True))
 def test_the_kernel_obeys_the_laws(case: Case) -> None:
     check(run_kernel(case), case.jobs, case.platform, case.options.get("until_s"))
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from tests.oracle.nodes import deal, parts_in, times
+
 ON, OFF, SWITCHING_ON, SWITCHING_OFF = "on", "off", "switching_on", "switching_off"
 
 
@@ -47,12 +49,14 @@ class Job:
     walltime_s: float
     cores: int
     load: Fraction = Fraction(1)
-    single_node: bool = False
-    demands: dict[str, int] = field(default_factory=dict)  # further kinds, single-node jobs only
+    parts: list[int] | None = None  # cores of each part, which lies on one node; None: cores of any nodes
+    most: int = 1  # parts on one node
+    demands: dict[str, int] = field(default_factory=dict)  # further kinds, of each part
     user: str | None = None
     # life
     state: str = "future"  # future, waiting, given, running, COMPLETED, KILLED, REJECTED
     held: Allocation = field(default_factory=list)
+    parts_on: dict[int, int] = field(default_factory=dict)  # node -> how many of its parts it has there
     start: int | None = None
     finish: int | None = None
     planned_end: Any = None  # plan time; of given and running jobs
@@ -62,6 +66,16 @@ class Job:
     patience_s: float = 0.0  # the length of which hold:X takes a share
     column_s: float | None = None  # an estimate that the log has
     moves: int = 0  # how often its planned end has moved
+
+    @property
+    def single_node(self) -> bool:
+        """All of it on one node."""
+        return self.parts is not None and len(self.parts) == 1
+
+    @property
+    def takes(self) -> int:
+        """Cores that it gets: more than it asks for, where it takes whole nodes or tasks."""
+        return self.cores if self.parts is None else sum(self.parts)
 
     @property
     def submit(self) -> int:
@@ -238,25 +252,19 @@ class World:
         """Free amount of a resource kind on a node, whatever the node's state."""
         if kind == "cores":
             return node.cores - sum(count for _, count in node.holders)
-        return node.capacity[kind] - sum(job.demands.get(kind, 0) for job, _ in node.holders)
+        return node.capacity.get(kind, 0) - sum(
+            job.demands.get(kind, 0) * job.parts_on[node.number] for job, _ in node.holders
+        )
 
-    def could_hold(self, node: Node, job: Job) -> bool:
-        """Capacity alone: the node, empty, fits the single-node job."""
-        return job.cores <= node.cores and all(n <= node.capacity.get(kind, 0) for kind, n in job.demands.items())
-
-    def fits_on(self, node: Node, job: Job) -> bool:
-        if not self.could_hold(node, job):
-            return False
-        return self.free_on(node) >= job.cores and all(self.free_on(node, kind) >= n for kind, n in job.demands.items())
+    def room_now(self, node: Node, job: Job) -> int:
+        """For how many parts of the job there is room on the node now."""
+        return times(job, self.free_on(node), lambda kind: self.free_on(node, kind))
 
     def place(self, job: Job, strict: bool = False) -> Allocation | None:
         """What the job would get if it were started now; None: it does not fit now."""
-        if not job.single_node:
+        if job.parts is None:
             return first_cores(self.takeable(job, strict), job.cores)
-        for node in self.ranked_nodes(self.only_on(job, strict)):
-            if self.fits_on(node, job):
-                return [(node.number, job.cores)]
-        return None
+        return deal(job, self.ranked_nodes(self.only_on(job, strict)), lambda node: self.room_now(node, job))
 
     # --- readiness -------------------------------------------------------------------------------
     def ready_at(self, place: Allocation) -> int:
@@ -278,9 +286,10 @@ class World:
     # --- changes ---------------------------------------------------------------------------------
     def launch(self, job: Job, place: Allocation) -> None:
         """Give the job its cores; it starts now if all their nodes are on, else when the last of them is."""
-        assert job.state == "waiting" and sum(count for _, count in place) == job.cores
+        assert job.state == "waiting" and sum(count for _, count in place) == job.takes
         job.planned_end = self.planned_end(job, place)
         job.held = sorted(place)
+        job.parts_on = parts_in(job, place)
         job.plan = None
         self.queue.remove(job)
         self.given.append(job)
@@ -369,7 +378,7 @@ class World:
         computing = [(job, count) for job, count in node.holders if job.state == "running"]
         if not computing:
             return "idle", Fraction(profile.idle_w)
-        use = sum((job.load * count for job, count in computing), Fraction(0)) / node.cores
+        use = sum((job.load * count * job.cores / job.takes for job, count in computing), Fraction(0)) / node.cores
         idle = Fraction(profile.idle_w)
         return "computing", idle + use * (Fraction(profile.computing_w) - idle)
 

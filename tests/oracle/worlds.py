@@ -14,19 +14,26 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.oracle import linear
+from tests.oracle.nodes import could_hold, parts_of
+from tests.oracle.oracle import make_nodes
 from tests.oracle.scores import SCORES
+from tests.oracle.world import Job
 
 STRICT = ("fcfs", "saf-strict", *(name for name in SCORES if name != "saf"))
 GREEDY = ("first-fit", "random", *(f"{name}-fit" for name in SCORES), "packer", "tetris")
 EASY = ("easy", "easy+", "easy++", "saf", *(f"easy-{name}" for name in SCORES))
 PRIORITY = tuple(f"easy:queue={name}" for name in SCORES)
 CONSERVATIVE = ("conservative", *(f"conservative:queue={name}" for name in SCORES))
-SPREADING_ONLY = ("easy-fast", *CONSERVATIVE)  # no single-node jobs
+SPREADING_ONLY = ("easy-fast", *CONSERVATIVE)  # no single-node jobs, and what jobs ask of nodes does not count
 SCHEDULERS = (*STRICT, *GREEDY, *EASY, *PRIORITY, *SPREADING_ONLY)
 GUARDED = {*STRICT, *GREEDY, *PRIORITY, *CONSERVATIVE} - {"fcfs", "first-fit", "conservative"}  # may have a guard
 SINGLE_NODE = tuple(name for name in SCHEDULERS if name not in SPREADING_ONLY)
 # also as a policy of commands, which asks for decisions at times of its own: `engines.Calling`
 BY_COMMANDS = ("first-fit", "sjf-fit")
+ASKED = (
+    *("nodes", "tasks", "cores_per_task", "tasks_per_node", "memory_mb_per_core", "memory_mb_per_node"),
+    *("gpus_per_node", "gpus_per_task", "gpu_kind", "exclusive"),
+)
 SMALL, BROAD, LONG = "small", "broad", "long"
 TICK = 1e-6  # s, of the clock
 
@@ -49,8 +56,15 @@ class Case:
         )
 
 
-def draw(rng: random.Random, schedulers: tuple[str, ...] = SCHEDULERS, most_jobs: int = 25, large: float = 0.0) -> Case:
-    """A world with one of these schedulers; a large one with this chance."""
+def draw(
+    rng: random.Random,
+    schedulers: tuple[str, ...] = SCHEDULERS,
+    most_jobs: int = 25,
+    large: float = 0.0,
+    shaped: bool = False,
+) -> Case:
+    """A world with one of these schedulers; a large one with this chance. shaped: jobs may ask for nodes, tasks,
+    memory, GPUs and whole nodes."""
     scheduler = rng.choice(schedulers)
     size = rng.choice((BROAD, LONG)) if rng.random() < large else SMALL
     single = scheduler in SINGLE_NODE and rng.random() < 0.25
@@ -64,6 +78,8 @@ def draw(rng: random.Random, schedulers: tuple[str, ...] = SCHEDULERS, most_jobs
     if scheduler in PRIORITY and rng.random() < 0.4:
         options["scheduler"] += f":backfill={rng.choice((*SCORES, *linear.NAMES))}"
     draw_estimates(rng, grid, jobs, options)
+    if shaped and single and rng.random() < 0.6 and "calls_s" not in options:  # a policy of commands goes by cores
+        shape_jobs(rng, jobs, platform, options)
     return Case(platform, jobs, options)
 
 
@@ -259,6 +275,63 @@ def fit_on_a_node(rng: random.Random, job: dict[str, Any], platform: dict[str, A
         job[f"demand_{kind}"] = rng.randint(0, min(amounts) if everywhere else amounts[node])
 
 
-def worlds(schedulers: tuple[str, ...] = SCHEDULERS, most_jobs: int = 12) -> st.SearchStrategy[Case]:
+def shape_jobs(
+    rng: random.Random, jobs: list[dict[str, Any]], platform: dict[str, Any], options: dict[str, Any]
+) -> None:
+    """Most jobs ask for nodes, tasks, memory, GPUs or whole nodes, which some nodes of the platform can give."""
+    resources = platform["resources"]
+    if "gpu" in resources and rng.random() < 0.5:
+        of_a = [rng.randint(0, amount) for amount in resources["gpu"]]
+        resources["gpu:a"], resources["gpu:b"] = of_a, [n - a for n, a in zip(resources["gpu"], of_a, strict=True)]
+    often = rng.choice((0.5, 0.9))
+    for job in jobs:
+        job |= dict.fromkeys(ASKED)
+        for _ in range(5 if rng.random() < often else 0):
+            asked = {**job, **draw_shape(rng, len(platform["cores"]))}
+            asked |= {"single_node": False, **{f"demand_{kind}": 0 for kind in resources if f"demand_{kind}" in job}}
+            dropped = options.get("oversized") == "drop" and not is_possible(asked, platform, "never")
+            if dropped or is_possible(asked, platform, options["shutdown"]):
+                job |= asked
+                break
+
+
+def draw_shape(rng: random.Random, nodes: int) -> dict[str, Any]:
+    """Cores, and columns that go together."""
+    per, count = rng.choice((1, 1, 1, 2, 3)), rng.choice((None, 1, 2, 2, rng.randint(1, min(nodes, 4))))
+    tasks = (count or 1) * rng.randint(1, 2) + rng.choice((0, 0, 1))
+    found: dict[str, Any] = {"nodes": count, "cores": tasks * per}
+    if rng.random() < 0.6:
+        found |= {"tasks": tasks, "cores_per_task": per}
+    elif per > 1:
+        found["cores_per_task"] = rng.choice((None, per))
+    if rng.random() < 0.1:
+        found["cores"] = max(1, found["cores"] + rng.choice((-1, 1)))
+    if rng.random() < 0.2:
+        found["tasks_per_node"] = -(-tasks // (count or 1)) + rng.choice((0, 1))
+    memory, gpus = (rng.choice((None, None, what)) for what in ("core", "node"))
+    if memory:
+        found[f"memory_mb_per_{memory}"] = rng.randint(0, 3)
+    if rng.random() < 0.4:
+        found[f"gpus_per_{'node' if gpus else 'task'}"] = rng.randint(1, 2)
+        found["gpu_kind"] = rng.choice((None, None, "a", "b"))
+    found["exclusive"] = rng.choice((None, None, None, False, True))
+    return found
+
+
+def is_possible(job: dict[str, Any], platform: dict[str, Any], shutdown: str) -> bool:
+    """Could the job run on the empty platform, whatever nodes an off-reservation keeps?"""
+    nodes = make_nodes(platform, False)
+    parts = parts_of(job, nodes)
+    kept = int(shutdown.partition(":")[2]) if shutdown.startswith("off-reservation") else 0
+    if parts is None:
+        return bool(job["cores"] <= sum(sorted(platform["cores"])[: len(nodes) - kept]))
+    asking = Job(0, "", 0.0, 1.0, 1.0, job["cores"], parts=parts.cores, most=parts.most, demands=parts.demands)
+    room = sorted(could_hold(node, asking) for node in nodes)[: len(nodes) - kept]
+    return not parts.impossible and sum(room) >= len(parts.cores)
+
+
+def worlds(
+    schedulers: tuple[str, ...] = SCHEDULERS, most_jobs: int = 12, shaped: bool = False
+) -> st.SearchStrategy[Case]:
     """Hypothesis strategy for small worlds."""
-    return st.randoms(use_true_random=False).map(lambda rng: draw(rng, schedulers, most_jobs))
+    return st.randoms(use_true_random=False).map(lambda rng: draw(rng, schedulers, most_jobs, 0.0, shaped))

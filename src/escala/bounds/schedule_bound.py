@@ -15,7 +15,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.admit import Admitted, admit_jobs, demands_of, refuse_late
+from escala.admit import Admitted, admit_jobs, refuse_late
 from escala.bounds.waste_bound import WASTE, WasteBound, waste_bound
 from escala.errors import EscalaError
 from escala.kernel.clock import SECOND
@@ -23,13 +23,16 @@ from escala.optimum import OBJECTIVES, Bound, Instance
 from escala.optimum import bound as bound_of
 from escala.optimum.bounds import Progress, status_of
 from escala.options import Options, with_options
+from escala.parts import demands_of
 from escala.platform import Platform
+from escala.policies.heeded import goes_by_nodes
 from escala.policies.kept_pieces import Keep, play_anew
 from escala.policies.rollout_names import rollout_of
 from escala.policies.run import read, simulate
 from escala.policy import Commands, View, name_of
 from escala.result import Result
 from escala.workload import Workload
+from escala.workload.shapes import OF_NODES
 
 METRIC = {
     "slowdown": "mean_slowdown",
@@ -232,6 +235,8 @@ def bound_of_runs(
             whole |= {f"{name}, runtimes known": simulate(log, machine, name, **exactly) for name in BEGIN_WITH}
     found = found if by else None
     for name, run in whole.items():
+        if of_nodes(log) and not goes_by_nodes(name.partition(", ")[0]):
+            continue  # its schedule is one by cores
         value = float(run.summary()[metric])
         if found is None or value < found * (1.0 - 1e-12):
             found, by, starts = value, name, run.jobs["start_s"].to_numpy().astype(np.float64)
@@ -272,6 +277,16 @@ def instance_of(log: Workload, machine: Platform, admitted: Admitted, objective:
     return instance, tick, origin
 
 
+def of_nodes(log: Workload) -> bool:
+    """Do some jobs ask for more than cores of any nodes?"""
+    return any(name in OF_NODES and log.jobs[name].null_count() < len(log) for name in log.jobs.columns)
+
+
+def without_nodes(log: Workload) -> Workload:
+    """The log of which no job does."""
+    return log.with_jobs(log.jobs.drop(OF_NODES, strict=False))
+
+
 def pool_of(machine: Platform) -> Platform:
     """The machine as a single node that never switches."""
     resources = {kind: int(values.sum()) for kind, values in machine.resources.items()}
@@ -294,7 +309,8 @@ def _known(
     runs: Iterable[Result],
 ) -> NDArray[np.int64]:
     """The best schedule of some simple policies on the pool that know the runtimes, and of the runs in which all jobs
-    start at whole ticks (what fits on nodes fits in the pool)."""
+    start at whole ticks (what fits on nodes fits in the pool, which knows no nodes)."""
+    log = without_nodes(log)
     # a pool never switches
     exactly = {**options, "estimate": "runtime", "order_estimate": None, "record": False, "start_off": False}
     tick_us, origin_us = clock
@@ -309,14 +325,16 @@ def _known(
 def _carried_out(
     log: Workload, machine: Platform, admitted: Admitted, starts_us: NDArray[np.int64], options: dict[str, Any]
 ) -> bool:
-    """Whether the simulator carries out the schedule on the machine as it is; at the least it does on its pool."""
+    """Whether the simulator carries out the schedule on the machine as it is, which starts by commands show of jobs
+    alone that take cores of any nodes, or of one; at the least it does on its pool."""
+    pooled = without_nodes(log)
 
     def exactly_on(platform: Platform, options: dict[str, Any]) -> bool:
-        run = simulate(log, platform, Planned(starts_us), record=False, **options)
+        run = simulate(pooled, platform, Planned(starts_us), record=False, **options)
         return bool(np.array_equal(_starts(run, admitted), starts_us))
 
     try:
-        if exactly_on(machine, options):
+        if not of_nodes(log) and exactly_on(machine, options):
             return True
     except Refused:
         pass

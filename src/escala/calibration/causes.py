@@ -16,6 +16,7 @@ from escala.calibration.placed import MOST_PLACED
 from escala.errors import EscalaError
 from escala.platform import Platform
 from escala.platform.hostlist import count_of, folded, hosts_of, in_order
+from escala.policies.heeded import goes_by_nodes
 from escala.workload import Workload
 from escala.workload.filters import ABSOLUTE_FROM_S
 from escala.workload.ignored import jobs_told
@@ -209,13 +210,11 @@ def _ignored(log: Workload, machine: Platform, about: dict[str, Any]) -> list[st
     """What the log says of its jobs that this replay does not heed."""
     slurm = str(about["scheduler"]).partition(":")[0] == "slurm"
     there = {
-        "GPUs": "gpu" in machine.resources,
-        "memory": "memory" in machine.resources,
-        "partitions": True,
-        "queues": True,
+        "GPUs": "gpu" in machine.resources and goes_by_nodes(str(about["scheduler"])),
+        "memory": "memory" in machine.resources and goes_by_nodes(str(about["scheduler"])),
+        "partitions": slurm,
+        "queues": slurm,
     }
-    names = [
-        f"{name} ({jobs_told(entry)})" for name, entry in log.ignored.items() if not (slurm and there.get(name, False))
-    ]
+    names = [f"{name} ({jobs_told(entry)})" for name, entry in log.ignored.items() if not there.get(name, False)]
     rest = "" if slurm else " An order of the queue other than the site's own is no test of the site."
     return [f"Not heeded in this replay, and in the log: {', '.join(names)}.{rest}"] if names else []

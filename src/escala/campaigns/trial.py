@@ -11,6 +11,7 @@ import numpy as np
 from escala.admit import oversized, refuse
 from escala.campaigns.runs import Choice
 from escala.errors import EscalaError
+from escala.parts import parts_of
 from escala.platform import Platform
 from escala.policies.run import simulate
 from escala.slurm.named import is_slurm
@@ -39,7 +40,7 @@ def refuse_misfits(name: str, jobs: Workload, machine: Platform, choices: Iterab
             if is_slurm(one.scheduler):
                 _refuse_by_slurm(jobs, machine, one)
             elif one.options.oversized == "error":
-                refuse(jobs, machine, too_large, DROP)
+                refuse(jobs, machine, too_large, DROP, parts_of(jobs, machine))
             if len(few):
                 where = f"log {name!r} on platform {machine.name!r} under {one.scheduler} + {one.shutdown}"
                 _begun(few, machine, one)

@@ -83,7 +83,7 @@ def frontier(
             machine = escala.read_platform(platform, power)
             found = policies(chosen, switching, options["seed"])
             log = read_log(workload, read, machine)
-            tell_unused(chosen, switching, options, log)
+            tell_unused(chosen, switching, options, log, machine)
             pieces = pieces_of(folder, log, machine, [*chosen, *switching], shared, after=after, **options)
             share = begin(f"replaying {len(log)} jobs under {len(chosen) * len(switching)} pairs of policies")
             how = {"after": after, "margin": margin, "keep": pieces, "jobs": jobs, "on": where, **options}

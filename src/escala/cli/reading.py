@@ -22,12 +22,14 @@ def read_log(
     at.
 
     read: options of `read_workload`. machine: its speed turns work in flops into times, where `read` gives no other
-    speed. needs_times: refuse a log that still gives work in flops.
+    speed; on a site, jobs ask for nodes, memory and GPUs as they did. needs_times: refuse a log that still gives work
+    in flops.
     """
     import escala
+    from escala.platform.site import Site
     from escala.workload.read import detect
 
-    how = dict(read)
+    how = read | {"shapes": True} if isinstance(machine, Site) else dict(read)
     if "speed" not in how and machine is not None and machine.speed is not None:
         kind = how.get("format") or detect(path, how.get("columns"))
         how |= {"speed": machine.speed} if kind == "batsim" else {}

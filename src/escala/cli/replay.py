@@ -118,7 +118,7 @@ def simulate(
             check_power(machine, pair[1], options["start_off"])
             tell_until(read)
             log = read_log(workload, with_shapes(read, [scheduler]), machine)
-            tell_unused([scheduler], [shutdown], options, log)
+            tell_unused([scheduler], [shutdown], options, log, machine)
             share = begin(f"replaying {number_of(len(log), 'job')} under {scheduler} + {shutdown}")
             result = interruptible(
                 lambda: escala.simulate(log, machine, pair[0][0], pair[1][0], progress=share, **options)
@@ -185,7 +185,7 @@ def compare(
             check_power(machine, found[1], options["start_off"])
             tell_until(read)
             log = read_log(workload, with_shapes(read, names[0]), machine)
-            tell_unused(*names, options, log)
+            tell_unused(*names, options, log, machine)
             room.check_inputs(headroom, log, machine)
             share = begin(f"replaying {number_of(len(log), 'job')} under {number_of(total, 'pair')} of policies")
             how = {"keep": kept, "jobs": jobs, "on": where, **options}

@@ -30,11 +30,13 @@ def run(
     from escala.cli.replay import SHOWN, power_of
     from escala.options import Options
     from escala.platform import read_platform
+    from escala.platform.site import Site
     from escala.report import recorded
     from escala.streaming import stream
     from escala.streaming.replay import TAKEN
     from escala.workload.clean import remarks
     from escala.workload.ignored import told
+    from escala.workload.read import SHAPED, detect
 
     if export is not None:
         raise EscalaError("--export needs the tables of all nodes: leave out --stream")
@@ -44,6 +46,8 @@ def run(
             raise EscalaError(f"--stream: the option {name} is not known in a stream; known: {', '.join(TAKEN)}")
     platform, (scheduler, shutdown) = read_platform(*machine), pair
     tell_until(read)
+    if isinstance(platform, Site) and (read.get("format") or detect(workload, read.get("columns"))) in SHAPED:
+        remark("what an accounting log says of nodes, memory and GPUs is not read in a stream: cores of any nodes")
     with progress() as begin:
         begin(f"reading {workload}")
         taken = {name: options[name] for name in TAKEN if name in options}

@@ -23,6 +23,7 @@ from escala.kernel.state import (
     PROFILE,
     RUN,
     SCALARS,
+    SHAPE,
     TERMS,
     USER,
     WIDTHS,
@@ -56,6 +57,7 @@ class Sizes(NamedTuple):
     agenda: bool = False  # conservative backfilling
     walked: bool = False  # in another order than that of submission
     multi: bool = False  # some job has demands beyond cores
+    shaped: bool = False  # some job is made of parts
     chunks: int = 0  # recorded chunks to expect
     orders: int = 0  # that are found by a tournament, 0 to 2
     numbered: bool = False  # one of them has a number a job
@@ -88,6 +90,7 @@ def allocate(n: int, sizes: Sizes) -> World:
         s=zeros((1,), SCALARS),
         job=zeros((jobs,), JOB),
         run=zeros((jobs,), RUN),
+        shape=zeros((jobs if sizes.shaped else 0,), SHAPE),
         demand=zeros((jobs if sizes.multi else 0, kinds), np.int32),
         forecast=zeros((jobs if sizes.forecast else 0,), FORECAST),
         recent=zeros((sizes.users, 2), np.int64),

@@ -40,7 +40,7 @@ def command_start_on(w: World, j: int, n: int) -> int:
         return codes.REFUSED_NOT_QUEUED
     node = w.node[n]
     givable = node.held == 0 and (node.power == codes.ON or (may_wake(w, j) and node.power != codes.SWITCHING_OFF))
-    if w.job[j].single == 0 or not givable or (w.o[0].unit == 1 and not is_idle(w, n)) or not node_fits(w, j, n):
+    if w.job[j].single != 1 or not givable or (w.o[0].unit == 1 and not is_idle(w, n)) or not node_fits(w, j, n):
         return codes.REFUSED_NO_ROOM
     place(w, j, take_single(w, j, n))
     return codes.REFUSED_NONE

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from escala.compile import inlined, lean
-from escala.kernel import codes
 from escala.kernel.jobs import start
-from escala.kernel.placement import find_single
+from escala.kernel.parts import room_in
+from escala.kernel.placement import has_room
 from escala.kernel.reservation import permission, usable
 from escala.kernel.state import World
 
@@ -19,8 +21,8 @@ def may_wake(w: World, j: int) -> bool:
 @lean
 def fits_now(w: World, j: int) -> bool:
     """May job `j` be given its cores now?"""
-    if w.job[j].single == 1:
-        return find_single(w, j, may_wake(w, j)) != codes.NONE
+    if w.job[j].single != 0:
+        return has_room(w, j, may_wake(w, j))
     return w.job[j].cores <= usable(w, j)
 
 
@@ -31,12 +33,6 @@ def start_if_fits(w: World, j: int) -> bool:
 
 
 @inlined
-def can_hold(w: World, j: int, n: int) -> bool:
-    """Could node `n`, none of whose resources is taken, hold the single-node job `j`?"""
-    if w.node[n].cores < w.job[j].cores:
-        return False
-    if w.demand.shape[0] > 0:
-        for k in range(w.demand.shape[1]):
-            if w.room[n, k] < w.demand[j, k]:
-                return False
-    return True
+def can_hold(w: World, j: int, n: int, left: int) -> int:
+    """How many parts of job `j`, of `left`, could node `n` hold, none of whose resources is taken?"""
+    return room_in(w, j, left, np.int64(w.node[n].cores), w.room[n])

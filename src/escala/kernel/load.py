@@ -21,6 +21,7 @@ from escala.kernel.events import push
 from escala.kernel.forecast import foresee
 from escala.kernel.keys import give_numbers
 from escala.kernel.nodes import add_free, lower_hint, set_of
+from escala.kernel.parts import parts_in, use_kinds
 from escala.kernel.placement import append_chunk
 from escala.kernel.plans import add_plan, move_outlived, plan_end
 from escala.kernel.queue import EMPTY, note_age
@@ -267,9 +268,10 @@ def _load_places(w: World, jobs: Any, nodes: Any, placed: Any) -> None:
                 w.job[j].cores -= per
         if low <= placed[p].high:
             last = append_chunk(w, j, last, low, placed[p].high, per)
-        if jobs[k].single == 1:
-            for kind in range(w.demand.shape[1]):
-                w.room[placed[p].low, kind] -= w.demand[j, kind]
+        if jobs[k].single != 0:
+            parts = parts_in(w, j, per)
+            for n in range(placed[p].low, placed[p].high + 1):
+                use_kinds(w, j, n, parts)
 
 
 @lean

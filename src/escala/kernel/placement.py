@@ -12,6 +12,7 @@ import numpy as np
 from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.nodes import add_free, lower_hint, set_of, switch_on
+from escala.kernel.parts import cores_of, parts_in, parts_of, parts_on, use_kinds
 from escala.kernel.state import World
 
 
@@ -248,9 +249,10 @@ def give_back(w: World, j: int) -> None:
             for n in range(low, high + 1):
                 w.node[n].free += per
                 bits.put(row, n)
-        if w.demand.shape[0] > 0 and w.job[j].single == 1:
-            for k in range(w.demand.shape[1]):
-                w.room[low, k] += w.demand[j, k]
+        if w.demand.shape[0] > 0 and w.job[j].single != 0:
+            parts = parts_in(w, j, per)
+            for n in range(low, high + 1):
+                use_kinds(w, j, n, -parts)
         total += per * (high - low + 1)
         lower_hint(w, codes.SET_ON, low >> 6)
         c = np.int64(w.chunk[c].next)
@@ -271,9 +273,9 @@ def recycle(w: World, j: int) -> None:
 
 
 @lean
-def find_single(w: World, j: int, any_power: bool) -> int:
-    """Lowest node, in the order on, switching on, off, with room for all demands of job `j`; NONE if there is none
-    now."""
+def has_room(w: World, j: int, any_power: bool) -> bool:
+    """Is there room now for all parts of job `j`, which goes by nodes?"""
+    left = parts_of(w, j)
     last = codes.SET_OFF if any_power else codes.SET_ON
     for which in range(codes.SET_ON, last + 1):
         row = w.bits[which]
@@ -282,9 +284,37 @@ def find_single(w: World, j: int, any_power: bool) -> int:
             while word != bits.ZERO:
                 n = (i << 6) + bits.lowest(word)
                 word &= word - bits.ONE
-                if node_fits(w, j, n):
-                    return n
-    return codes.NONE
+                left -= parts_on(w, j, n, left)
+                if left == 0:
+                    return True
+    return False
+
+
+@lean
+def take_parts(w: World, j: int, any_power: bool) -> int:
+    """Give job `j` the lowest nodes with room for its parts, in the order on, switching on, off (they are there: the
+    caller has looked); returns when all are on, us."""
+    left = parts_of(w, j)
+    taken = 0
+    ready = w.s[0].now
+    chunk = codes.NONE
+    last = codes.SET_OFF if any_power else codes.SET_ON
+    for which in range(codes.SET_ON, last + 1):
+        row = w.bits[which]
+        for i in range(row.shape[0]):
+            word = row[i]
+            while word != bits.ZERO:
+                n = (i << 6) + bits.lowest(word)
+                word &= word - bits.ONE
+                count = parts_on(w, j, n, left)
+                if count > 0:
+                    chunk, on = take_on(w, j, chunk, n, taken, count)
+                    ready = max(ready, on)
+                    taken += count
+                    left -= count
+                    if left == 0:
+                        return ready
+    return ready
 
 
 @inlined
@@ -319,10 +349,16 @@ def take_cores(w: World, n: int, per: int) -> int:
 
 
 @lean
+def take_on(w: World, j: int, chunk: int, n: int, first: int, count: int) -> tuple[int, int]:
+    """Give job `j`, whose last chunk is `chunk`, room for so many of its parts, from `first` on, on node `n`, which has
+    it; returns its last chunk, and when the node is on, us."""
+    per = cores_of(w, j, first, count)
+    chunk = append_chunk(w, j, chunk, n, n, per)
+    use_kinds(w, j, n, count)
+    return chunk, take_cores(w, n, per)
+
+
+@lean
 def take_single(w: World, j: int, n: int) -> int:
-    """Give job `j` its demands on node `n`, which has room; returns when the node is on, us."""
-    append_chunk(w, j, codes.NONE, n, n, w.job[j].cores)
-    for k in range(w.demand.shape[1]):
-        if w.demand.shape[0] > 0:
-            w.room[n, k] -= w.demand[j, k]
-    return take_cores(w, n, np.int64(w.job[j].cores))
+    """Give the single-node job `j` its demands on node `n`, which has room; returns when the node is on, us."""
+    return take_on(w, j, codes.NONE, n, 0, 1)[1]

@@ -11,7 +11,8 @@ import numpy as np
 from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.fit import can_hold, start_if_fits
-from escala.kernel.nodes import switch_on
+from escala.kernel.nodes import free_cores, switch_on
+from escala.kernel.parts import parts_of, room_in
 from escala.kernel.queue import NO_LIMIT, SHORT_QUEUE, index_new, least_of_all, least_rank, next_fit, rank_of, row_at
 from escala.kernel.reservation import all_held, most_free, permission
 from escala.kernel.scores import best_packing, by_rank
@@ -57,8 +58,8 @@ def wake_for(w: World, j: int) -> None:
     """Switch on as many off nodes, lowest first, as the blocked first job lacks: its cores - free cores of on nodes -
     cores of nodes switching on."""
     s = w.s[0]
-    if w.job[j].single == 1:
-        _wake_single(w, j)
+    if w.job[j].single != 0:
+        _wake_for_parts(w, j)
         return
     need = w.job[j].cores - s.free_on - s.free_boot
     n = 0
@@ -70,15 +71,21 @@ def wake_for(w: World, j: int) -> None:
 
 
 @lean
-def _wake_single(w: World, j: int) -> None:
-    """Wake the lowest off node that can hold the job, unless one that can is on its way."""
+def _wake_for_parts(w: World, j: int) -> None:
+    """Wake the lowest off nodes that can hold what the job lacks: its parts - those for which nodes that are on have
+    room - those that nodes on their way can hold."""
+    left = parts_of(w, j)
     for n in range(w.o[0].n_nodes):
-        if w.node[n].power == codes.SWITCHING_ON and can_hold(w, j, n):
-            return
+        if w.node[n].power == codes.ON and left > 0:
+            left -= room_in(w, j, left, free_cores(w, n), w.room[n])
+        elif w.node[n].power == codes.SWITCHING_ON and left > 0:
+            left -= can_hold(w, j, n, left)
     for n in range(w.o[0].n_nodes):
-        if w.node[n].power == codes.OFF and w.node[n].held == 0 and can_hold(w, j, n):
-            switch_on(w, n)
-            return
+        if left > 0 and w.node[n].power == codes.OFF and w.node[n].held == 0:
+            count = can_hold(w, j, n, left)
+            if count > 0:
+                left -= count
+                switch_on(w, n)
 
 
 @lean

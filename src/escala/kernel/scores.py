@@ -7,9 +7,9 @@ from __future__ import annotations
 import numpy as np
 
 from escala.compile import inlined, lean
-from escala.kernel import codes
+from escala.kernel import bits, codes
 from escala.kernel.forecast import length_of
-from escala.kernel.placement import find_single
+from escala.kernel.parts import cores_of, parts_of, parts_on
 from escala.kernel.reservation import permission, usable
 from escala.kernel.state import World
 
@@ -31,31 +31,59 @@ def packing_score(w: World, j: int) -> float:
     """Packer: -sum over kinds of demand x free. Tetris: -(0.5 sum of demands + 0.5 / walltime), raw numbers. inf if the
     job does not fit now.
 
-    For a job of one node, free is what is free on the node that it would get; else the cores that it may be given.
+    For a job that goes by nodes, free is what is free on the nodes that it would get, each with what it has there; else
+    the cores that it may be given.
     """
     waking = w.o[0].given == 1 and permission(w, j) <= w.s[0].now
     cores = np.int64(w.job[j].cores)
-    n = codes.NONE
-    if w.job[j].single == 1:
-        n = find_single(w, j, waking)
-        if n == codes.NONE:
+    demand = float(cores)
+    if w.job[j].single != 0:
+        alignment = _alignment(w, j, waking)
+        if alignment < 0.0:
             return np.inf
-        free = 1 if w.o[0].unit == 1 else w.node[n].free
+        if w.demand.shape[0] > 0:
+            for k in range(w.demand.shape[1]):
+                demand += parts_of(w, j) * w.demand[j, k]
     else:
         free = usable(w, j)
         if cores > free:
             return np.inf
-    alignment = float(cores) * free
-    demand = float(cores)
-    if w.job[j].single == 1 and w.demand.shape[0] > 0:
-        for k in range(w.demand.shape[1]):
-            alignment += float(w.demand[j, k]) * w.room[n, k]
-            demand += w.demand[j, k]
+        alignment = float(cores) * free
     if j < w.s[0].aged:
         return -np.inf  # it has waited the guard
     if w.o[0].ordering == codes.BY_PACKER:
         return -alignment
     return -(0.5 * demand + 0.5 / (length_of(w, j) / 1e6))
+
+
+@lean
+def _alignment(w: World, j: int, waking: bool) -> float:
+    """Sum over the nodes that job `j` would get, and over kinds, of what it has there x what is free; -1 if it does not
+    fit now."""
+    left = parts_of(w, j)
+    taken = 0
+    total = 0.0
+    last = codes.SET_OFF if waking else codes.SET_ON
+    for which in range(codes.SET_ON, last + 1):
+        row = w.bits[which]
+        for i in range(row.shape[0]):
+            word = row[i]
+            while word != bits.ZERO:
+                n = (i << 6) + bits.lowest(word)
+                word &= word - bits.ONE
+                count = parts_on(w, j, n, left)
+                if count == 0:
+                    continue
+                free = 1 if w.o[0].unit == 1 else np.int64(w.node[n].free)
+                total += float(cores_of(w, j, taken, count)) * free
+                if w.demand.shape[0] > 0:
+                    for k in range(w.demand.shape[1]):
+                        total += float(count * w.demand[j, k]) * w.room[n, k]
+                taken += count
+                left -= count
+                if left == 0:
+                    return total
+    return -1.0
 
 
 @lean

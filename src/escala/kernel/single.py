@@ -1,9 +1,9 @@
-"""EASY where some jobs need one node, or several kinds of resource: what fits is a question to each node, not a count
-of cores.
+"""EASY where some jobs go by nodes, or ask for several kinds of resource: what fits is a question to each node, not a
+count of cores.
 
-The head's reservation: at the earliest planned end at which some node has room for all its demands, the lowest such
-node (a job without that restriction: as many cores as it needs on the lowest nodes). Another job may start on the first
-node where it fits now and either ends by then or leaves the reservation intact.
+The head's reservation: at the earliest planned end at which nodes have room for all its parts, the lowest such nodes (a
+job that takes cores of any nodes: as many as it needs on the lowest ones). Another job may start on the first nodes
+where its parts fit now and it either ends by then or leaves the reservation intact.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from escala.kernel.easy import ends_in_time
 from escala.kernel.fit import may_wake, start_if_fits
 from escala.kernel.jobs import place, start
 from escala.kernel.nodes import free_cores
-from escala.kernel.placement import node_fits, readiness, take_single
+from escala.kernel.parts import cores_of, parts_in, parts_of, parts_on, room_in
+from escala.kernel.placement import readiness, take_on
 from escala.kernel.plans import following
 from escala.kernel.queue import NO_LIMIT, index_new, next_fit, row_at
 from escala.kernel.reservation import first_release, hold_of_head, next_switch
@@ -27,9 +28,17 @@ from escala.kernel.state import World
 from escala.kernel.urgency import beyond_first, front_of, next_urgent
 
 
+@inlined
+def _worth(w: World, j: int, n: int, cores: Any, room: Any) -> int:
+    """What node `n` is worth to the head `j`: for how many of its parts it has room, or its cores."""
+    return cores[n] if w.job[j].single == 0 else room_in(w, j, parts_of(w, j), cores[n], room[n])
+
+
 @lean
-def _free_at(w: World, cores: Any, room: Any, only_on: bool) -> None:
-    """Free cores [nodes] and room per kind [nodes, kinds] now, of nodes whose cores may be given."""
+def _free_at(w: World, j: int, cores: Any, room: Any, only_on: bool) -> int:
+    """Free cores [nodes] and room per kind [nodes, kinds] now, of nodes whose cores may be given; what they are worth
+    to the head `j`."""
+    worth = 0
     for n in range(w.o[0].n_nodes):
         in_set = (
             w.node[n].held == 0
@@ -39,65 +48,70 @@ def _free_at(w: World, cores: Any, room: Any, only_on: bool) -> None:
         cores[n] = free_cores(w, n) if in_set else 0
         for k in range(room.shape[1]):
             room[n, k] = w.room[n, k] if in_set else 0
+        worth += _worth(w, j, n, cores, room)
+    return worth
+
+
+@inlined
+def _add(w: World, j: int, n: int, free: int, cores: Any, room: Any) -> int:
+    """`free` more cores of node `n`, and what is free there of further kinds; by how much more the head `j` gains."""
+    before = _worth(w, j, n, cores, room)
+    cores[n] += free
+    for k in range(room.shape[1]):
+        room[n, k] += w.room[n, k]
+    return _worth(w, j, n, cores, room) - before
 
 
 @lean
-def _release(w: World, j: int, cores: Any, room: Any) -> None:
-    c = np.int64(w.run[j].chunk)
+def _release(w: World, i: int, j: int, cores: Any, room: Any) -> int:
+    """Job `i` gives back what it has; by how much the head `j` gains."""
+    gained = 0
+    c = np.int64(w.run[i].chunk)
     while c != codes.NONE:
+        per = np.int64(w.chunk[c].per)
         for n in range(w.chunk[c].low, w.chunk[c].high + 1):
-            cores[n] += w.chunk[c].per
-            if w.job[j].single == 1 and w.demand.shape[0] > 0:
+            before = _worth(w, j, n, cores, room)
+            cores[n] += per
+            if w.job[i].single != 0 and w.demand.shape[0] > 0:
+                parts = parts_in(w, i, per)
                 for k in range(room.shape[1]):
-                    room[n, k] += w.demand[j, k]
+                    room[n, k] += parts * w.demand[i, k]
+            gained += _worth(w, j, n, cores, room) - before
         c = np.int64(w.chunk[c].next)
+    return gained
 
 
 @lean
-def _home(w: World, j: int, cores: Any, room: Any) -> int:
-    """Lowest node with room for the head; 0 stands for "enough cores in all" where the head is not bound to one node;
-    NONE: not yet."""
-    if w.job[j].single == 0:
-        return 0 if cores.sum() >= w.job[j].cores else codes.NONE
-    for n in range(w.o[0].n_nodes):
-        fits = cores[n] >= w.job[j].cores
-        if w.demand.shape[0] > 0:
-            for k in range(room.shape[1]):
-                fits = fits and room[n, k] >= w.demand[j, k]
-        if fits:
-            return n
-    return codes.NONE
-
-
-@lean
-def _add_unclaimed(w: World, cores: Any, room: Any, until: int) -> None:
-    """The end of the head's hold: unclaimed cores of nodes that are not on (or will be off by then) become usable."""
+def _add_unclaimed(w: World, j: int, cores: Any, room: Any, until: int) -> int:
+    """The end of the head's hold: unclaimed cores of nodes that are not on (or will be off by then) become usable; by
+    how much the head `j` gains."""
+    gained = 0
     for n in range(w.o[0].n_nodes):
         power = w.node[n].power
         if w.node[n].held == 0 and power != codes.ON and (power != codes.SWITCHING_OFF or w.node[n].done <= until):
-            cores[n] += free_cores(w, n) if power != codes.SWITCHING_OFF else w.node[n].cores
-            for k in range(room.shape[1]):
-                room[n, k] += w.room[n, k]
+            free = free_cores(w, n) if power != codes.SWITCHING_OFF else np.int64(w.node[n].cores)
+            gained += _add(w, j, n, free, cores, room)
+    return gained
 
 
 @lean
-def _add_switched(w: World, cores: Any, room: Any, time: int) -> None:
-    """Nodes whose switch-off ends at `time` become usable."""
+def _add_switched(w: World, j: int, cores: Any, room: Any, time: int) -> int:
+    """Nodes whose switch-off ends at `time` become usable; by how much the head `j` gains."""
+    gained = 0
     for n in range(w.o[0].n_nodes):
         if w.node[n].held == 0 and w.node[n].power == codes.SWITCHING_OFF and w.node[n].done == time:
-            cores[n] += w.node[n].cores
-            for k in range(room.shape[1]):
-                room[n, k] += w.room[n, k]
+            gained += _add(w, j, n, np.int64(w.node[n].cores), cores, room)
+    return gained
 
 
 @lean
-def _reserve(w: World, j: int, cores: Any, room: Any) -> int:
-    """Set the reservation's time for the head `j`; `cores` and `room` become what others may use beyond it. Returns the
-    head's node, NONE without a reservation."""
+def _reserve(w: World, j: int, cores: Any, room: Any) -> None:
+    """Set the reservation's time for the head `j`; `cores` and `room` become what others may use beyond it."""
     s = w.s[0]
     held_until = hold_of_head(w, j)
     held = held_until != codes.NEVER_US
-    _free_at(w, cores, room, held)
+    need = np.int64(w.job[j].cores) if w.job[j].single == 0 else parts_of(w, j)
+    worth = _free_at(w, j, cores, room, held)
     s.head = j
     s.shadow_us = codes.NEVER_US
     s.shadow_fine = 0
@@ -105,40 +119,50 @@ def _reserve(w: World, j: int, cores: Any, room: Any) -> int:
     frontier[0] = 0
     size = 1 if s.n_plans > 0 else 0
     switch = next_switch(w, s.now)
-    home = codes.NONE
-    while home == codes.NONE:
+    while s.shadow_us == codes.NEVER_US:
         us, fine = first_release(w, frontier, size, switch, held_until)
         if us == codes.NEVER_US:
-            return codes.NONE
+            return
         while size > 0 and w.run[w.plans[frontier[0]]].plan == us and w.run[w.plans[frontier[0]]].fine == fine:
             position, size = following(w, frontier, size)
-            _release(w, w.plans[position], cores, room)
+            worth += _release(w, w.plans[position], j, cores, room)
         if held_until == us:
             held_until = codes.NEVER_US
-            _add_unclaimed(w, cores, room, us)
+            worth += _add_unclaimed(w, j, cores, room, us)
             switch = next_switch(w, us)
         elif held_until == codes.NEVER_US and switch == us:
-            _add_switched(w, cores, room, us)
+            worth += _add_switched(w, j, cores, room, us)
             switch = next_switch(w, us)
-        home = _home(w, j, cores, room)
-        if home != codes.NONE:
+        if worth >= need:
             s.shadow_us = us
             s.shadow_fine = fine
     s.extra = cores.sum() - w.job[j].cores
-    _set_aside(w, j, home, cores, room)
+    _set_aside(w, j, cores, room)
     if held and held_until != codes.NEVER_US:
-        _add_unclaimed(w, cores, room, s.now)  # the head does without them
-    return home
+        _add_unclaimed(w, j, cores, room, s.now)  # the head does without them
+
+
+@inlined
+def _use(w: World, j: int, n: int, first: int, count: int, cores: Any, room: Any) -> None:
+    """So many parts of job `j`, from `first` on, take node `n`'s resources out of what others may use."""
+    cores[n] -= cores_of(w, j, first, count)
+    if w.demand.shape[0] > 0:
+        for k in range(room.shape[1]):
+            room[n, k] -= count * w.demand[j, k]
 
 
 @lean
-def _set_aside(w: World, j: int, home: int, cores: Any, room: Any) -> None:
+def _set_aside(w: World, j: int, cores: Any, room: Any) -> None:
     """Take the head's demands out of what others may use beyond its reservation."""
-    if w.job[j].single == 1:
-        cores[home] -= w.job[j].cores
-        if w.demand.shape[0] > 0:
-            for k in range(room.shape[1]):
-                room[home, k] -= w.demand[j, k]
+    if w.job[j].single != 0:
+        left = parts_of(w, j)
+        taken = 0
+        for n in range(w.o[0].n_nodes):
+            count = room_in(w, j, left, cores[n], room[n]) if left > 0 else 0
+            if count > 0:
+                _use(w, j, n, taken, count, cores, room)
+                taken += count
+                left -= count
         return
     need = np.int64(w.job[j].cores)
     for n in range(w.o[0].n_nodes):
@@ -149,19 +173,39 @@ def _set_aside(w: World, j: int, home: int, cores: Any, room: Any) -> None:
 
 @inlined
 def _counted(w: World) -> bool:
-    """latest-released: only the number of cores to spare beside the reservation is known. A single-node head names its
-    node all the same."""
+    """latest-released: only the number of cores to spare beside the reservation is known. A head that goes by nodes
+    names its nodes all the same."""
     return w.o[0].head == codes.LATEST_RELEASED and w.job[w.s[0].head].single == 0
+
+
+@inlined
+def _readiness_of(w: World, n: int, which: int) -> int:
+    """When node `n` of a set would be on, us."""
+    if which == codes.SET_BOOT:
+        return w.node[n].done
+    if which == codes.SET_OFF:
+        return w.s[0].now + w.profile[w.node[n].profile].on_us
+    return w.s[0].now
+
+
+@inlined
+def _beside(w: World, j: int, n: int, here: int, cores: Any, room: Any) -> int:
+    """For how many parts of job `j`, of the `here` that fit now, node `n` has room beside the reservation."""
+    if _counted(w):
+        return here if cores_of(w, j, 0, parts_of(w, j)) <= w.s[0].extra else 0
+    return room_in(w, j, here, cores[n], room[n])
 
 
 @lean
 def _pass(w: World, j: int, cores: Any, room: Any) -> None:
-    """Start job `j` if some choice of nodes lets it pass the head."""
-    s = w.s[0]
+    """Start job `j` if some choice of nodes lets it pass the head: of the nodes in order, as few as hold all its parts,
+    where it ends in time, or else beside the reservation."""
     waking = may_wake(w, j)
     if w.job[j].single == 0:
         _pass_spread(w, j, cores, waking)
         return
+    in_time = parts_of(w, j)
+    beside = in_time
     last = codes.SET_OFF if waking else codes.SET_ON
     for which in range(codes.SET_ON, last + 1):
         row = w.bits[which]
@@ -170,33 +214,48 @@ def _pass(w: World, j: int, cores: Any, room: Any) -> None:
             while word != bits.ZERO:
                 n = (i << 6) + bits.lowest(word)
                 word &= word - bits.ONE
-                if not node_fits(w, j, n):
+                here = parts_on(w, j, n, max(in_time, beside))
+                if here == 0:
                     continue
-                ready = s.now
-                if which == codes.SET_BOOT:
-                    ready = w.node[n].done
-                elif which == codes.SET_OFF:
-                    ready = s.now + w.profile[w.node[n].profile].on_us
-                if ends_in_time(w, j, ready):
-                    place(w, j, take_single(w, j, n))
+                if ends_in_time(w, j, _readiness_of(w, n, which)):
+                    in_time -= min(here, in_time)
+                beside -= min(_beside(w, j, n, here, cores, room), beside)
+                if in_time == 0 or beside == 0:
+                    _take(w, j, in_time == 0, cores, room)
                     return
-                if _counted(w):
-                    if w.job[j].cores <= s.extra:
-                        s.extra -= w.job[j].cores
-                        place(w, j, take_single(w, j, n))
-                        return
-                    continue
-                fits = cores[n] >= w.job[j].cores
-                if w.demand.shape[0] > 0:
-                    for k in range(room.shape[1]):
-                        fits = fits and room[n, k] >= w.demand[j, k]
-                if fits:
-                    cores[n] -= w.job[j].cores
-                    if w.demand.shape[0] > 0:
-                        for k in range(room.shape[1]):
-                            room[n, k] -= w.demand[j, k]
-                    place(w, j, take_single(w, j, n))
-                    return
+
+
+@lean
+def _take(w: World, j: int, in_time: bool, cores: Any, room: Any) -> None:
+    """Start job `j` on the first nodes in order, of those where it ends in time or of those that have room beside the
+    reservation; there are enough."""
+    s = w.s[0]
+    left = parts_of(w, j)
+    taken = 0
+    chunk = codes.NONE
+    ready = s.now
+    for which in range(codes.SET_ON, codes.SET_OFF + 1):
+        row = w.bits[which]
+        for i in range(row.shape[0]):
+            word = row[i] if left > 0 else bits.ZERO
+            while word != bits.ZERO and left > 0:
+                n = (i << 6) + bits.lowest(word)
+                word &= word - bits.ONE
+                here = parts_on(w, j, n, left)
+                if here > 0 and in_time:
+                    here = here if ends_in_time(w, j, _readiness_of(w, n, which)) else 0
+                elif here > 0:
+                    here = _beside(w, j, n, here, cores, room)
+                if here > 0:
+                    if not in_time and not _counted(w):
+                        _use(w, j, n, taken, here, cores, room)
+                    chunk, on = take_on(w, j, chunk, n, taken, here)
+                    ready = max(ready, on)
+                    taken += here
+                    left -= here
+    if not in_time and _counted(w):
+        s.extra -= cores_of(w, j, 0, parts_of(w, j))
+    place(w, j, ready)
 
 
 @lean

@@ -45,7 +45,7 @@ OPTIONS = np.dtype(
         ("record", "i8"),  # 1: keep every allocation and switch for the tables
         ("max_instants", "i8"),  # guard against policies without progress
         ("pause_before", "i8"),  # 1: pause before the scheduler at every decision; 2: at periodic ones only
-        ("plain", "i8"),  # 1: no single-node job and one kind of resource: counting cores decides what fits
+        ("plain", "i8"),  # 1: no job of nodes and one kind of resource: counting cores decides what fits
         ("given", "i8"),  # 1: jobs may be given nodes that are not on
         ("period_us", "i8"),  # > 0: a decision at every multiple of this
         ("estimate", "i8"),  # codes.BEFOREHAND ...: how the length becomes known by which plans are made
@@ -130,13 +130,23 @@ JOB = np.dtype(
         ("submit", "i8"),  # us
         ("runtime", "i8"),  # us, what it will run: min(runtime, walltime)
         ("walltime", "i8"),  # us, what policies see: the length by which plans are made
-        ("cores", "i4"),
+        ("cores", "i4"),  # that it asks for
         ("load", "f8"),  # 0..1
         ("killed", "i1"),  # 1: it will reach its walltime
-        ("single", "i1"),  # 1: one node
+        ("single", "i1"),  # 1: one node; 2: parts that lie on one node each, see SHAPE; 0: cores of any nodes
         ("user", "i4"),  # NONE: unknown
     ],
     align=True,
+)
+
+SHAPE = np.dtype(  # of a job that is made of parts
+    [
+        ("parts", "i4"),
+        ("most", "i4"),  # parts on one node
+        ("large", "i4"),  # so many of the parts, the first ones, have `share` cores, the others `less`
+        ("share", "i4"),
+        ("less", "i4"),
+    ]
 )
 
 FORECAST = np.dtype(  # where jobs are expected to run another time than the one requested
@@ -241,7 +251,8 @@ class World(NamedTuple):
     s: Any  # SCALARS [N, 1]
     job: Any  # JOB [N, jobs]
     run: Any  # RUN [N, jobs]
-    demand: Any  # int32 [N, jobs or 0, kinds]: demand per further resource kind
+    shape: Any  # SHAPE [N, jobs or 0]: where some jobs are made of parts
+    demand: Any  # int32 [N, jobs or 0, kinds]: demand per further resource kind, of each part
     forecast: Any  # FORECAST [N, jobs or 0]
     # int64 [N, users or 0, 2]: how long the last run of each user took, and the one before, us; NONE: there was none
     recent: Any
@@ -262,7 +273,7 @@ class World(NamedTuple):
     trial: Any  # int32 [N, nodes or 0]: the same
     asleep: Any  # int32 [N, nodes or 0]: the same: cores that no job has, of nodes that are not on
     own: Any  # int32 [N, nodes or 0]: the same: cores that the job has which is looked at
-    cores: Any  # int64 [N, nodes or 0]: scratch of single-node jobs under EASY: what is free beyond the reservation
+    cores: Any  # int64 [N, nodes or 0]: scratch of jobs on nodes under EASY: what is free beyond the reservation
     beyond: Any  # int64 [N, nodes or 0, kinds]: the same of further kinds
     order: Any  # int32 [N, 2, ranks or 0]: row at each rank; rank of each row, as it is now
     # int64 [N, 2, 4, 6 or 9, capacity]: least cores, least walltimes (first job, until when; of either order) of queued
@@ -292,6 +303,7 @@ FIELDS: dict[str, tuple[Any, int]] = {
     "s": (SCALARS, 1),
     "job": (JOB, 1),
     "run": (RUN, 1),
+    "shape": (SHAPE, 1),
     "demand": (np.int32, 2),
     "forecast": (FORECAST, 1),
     "recent": (np.int64, 2),

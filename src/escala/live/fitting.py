@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.admit import beyond
 from escala.errors import quoted
 from escala.kernel import codes
 from escala.live.orders import Refused
 from escala.live.snapshot import Snapshot
+from escala.parts import of_columns
 from escala.platform import Platform
 
 
@@ -21,7 +21,8 @@ def fitting(snapshot: Snapshot, platform: Platform) -> tuple[Snapshot, tuple[Ref
     if snapshot.survey.most <= platform.total_cores and not snapshot.survey.single:
         return snapshot, ()
     jobs = snapshot.jobs
-    never = beyond(platform, jobs["cores"], jobs["single"] == 1, snapshot.demand) & (jobs["state"] == codes.QUEUED)
+    made = of_columns(jobs["cores"], jobs["single"] == 1, snapshot.demand)
+    never = made.too_large(platform) & (jobs["state"] == codes.QUEUED)
     if not never.any():
         return snapshot, ()
     left = tuple(Refused(snapshot.job_ids[k], _why(snapshot, platform, k)) for k in np.flatnonzero(never).tolist())

@@ -19,6 +19,7 @@ from escala.slurm.columns import Columns
 from escala.slurm.limits import Bounded, over
 from escala.slurm.settings import ENDLESS_S, Settings
 from escala.workload import Workload
+from escala.workload.tasks import tasks_of
 
 Ints = NDArray[np.int64]
 MOST_NODES = 1 << 40
@@ -49,14 +50,8 @@ class Asked:
 def shapes_of(workload: Workload, site: Site, settings: Settings) -> Ints:
     """int64 [jobs, SHAPE], but for what its partition decides (memory, exclusive nodes, limits)."""
     told = Columns(workload.jobs)
-    n = len(workload)
-    shape = np.full((n, t.SHAPE), t.NONE, np.int64)
-    nodes, tasks, cores = told.ints("nodes"), told.ints("tasks"), workload.jobs["cores"].to_numpy()
-    per, per_node = told.ints("cores_per_task", 1), told.ints("tasks_per_node", 0)
-    single = workload.jobs["single_node"].to_numpy() & (nodes < 0)
-    nodes = np.where(single, 1, nodes)
-    of_nodes = np.where((nodes > 0) & (per_node > 0), nodes * per_node, -(-cores // per))
-    tasks = np.where(tasks > 0, tasks, np.maximum(of_nodes, np.maximum(nodes, 1)))
+    shape = np.full((len(workload), t.SHAPE), t.NONE, np.int64)
+    nodes, tasks, per, per_node = tasks_of(workload.jobs)
     shape[:, t.MIN_NODES] = np.where(nodes > 0, nodes, 1)
     shape[:, t.REQ_NODES] = shape[:, t.MIN_NODES]
     shape[:, t.MAX_NODES] = np.where(nodes > 0, nodes, MOST_NODES)

@@ -7,6 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from escala.kernel.slurm import tables as t
+from escala.workload.tasks import ints_of
 
 Ints = NDArray[np.int64]
 
@@ -19,9 +20,7 @@ class Columns:
 
     def ints(self, name: str, usual: int = t.NONE) -> Ints:
         """A column of whole numbers; `usual` where it is null or not there."""
-        if name not in self.jobs.columns:
-            return np.full(len(self.jobs), usual, np.int64)
-        return self.jobs[name].cast(pl.Int64).fill_null(usual).to_numpy()
+        return ints_of(self.jobs, name, usual)
 
     def ranks(self, name: str) -> Ints:
         """Names of a column as numbers from 0, in the order in which they come; NONE for null."""

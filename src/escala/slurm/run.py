@@ -60,6 +60,8 @@ def run_slurm(
     }
     if not isinstance(scheduler, str):
         about["objects"] = ["scheduler"]
+    if columns := workload.column_digests(()):
+        about["columns"] = columns
     return _result(run, workload, site, asked, options, about)
 
 

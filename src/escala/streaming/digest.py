@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from escala.workload.shapes import OF_NODES
+
 SEEN = ("submit_s", "runtime_s", "walltime_s", "cores")
 USUAL = {"load": 1.0, "single_node": False, "limited": True}
 """Column -> what a job has there that says nothing else."""
 
 
 class JobsDigest:
-    """SHA-256 of what a replay in pieces sees of the jobs: the columns `SEEN`, of those of `USUAL` and of demands the
-    other values, with the numbers of their jobs, and the date at which the clock begins. It is not `Workload.digest`,
-    which takes one column behind the other."""
+    """SHA-256 of what a replay in pieces sees of the jobs: the columns `SEEN`, of those of `USUAL`, of demands and of
+    what jobs ask of nodes the other values, with the numbers of their jobs, and the date at which the clock begins. It
+    is not `Workload.digest`, which takes one column behind the other."""
 
     def __init__(self) -> None:
         self.origin_s = 0.0  # as of a workload
@@ -27,6 +29,11 @@ class JobsDigest:
         """The jobs behind those before."""
         for name in SEEN:
             self._columns[name].update(np.ascontiguousarray(jobs[name].to_numpy()).data)
+        for name in (name for name in OF_NODES if name in jobs.columns):
+            others = jobs[name].is_not_null().arg_true()
+            if len(others):
+                told = zip((others + self._jobs).to_list(), jobs[name].gather(others).to_list(), strict=True)
+                self._columns.setdefault(name, hashlib.sha256()).update(repr(list(told)).encode())
         for name in jobs.columns:
             if name not in USUAL and not name.startswith("demand_"):
                 continue

@@ -33,8 +33,10 @@ AMOUNTS = {
 LABELS = {"partition": "partitions", "queue": "queues", "qos": "QOS", "priority": "priorities"}
 SCORED = ("partitions", "queues", "QOS")
 """Of these, what a score file may give priorities by name."""
-SHAPED = ("GPUs", "memory", "reservations", *SCORED)
-"""And what Slurm's rules heed on a site that describes it, where the log was read with `shapes`."""
+OF_NODES = ("GPUs", "memory")
+"""And, where the log was read with `shapes`, what counts on a platform that has it."""
+SHAPED = ("reservations", *SCORED)
+"""And what Slurm's rules heed on a site that describes it."""
 COLUMNS = (*AMOUNTS, "priority", *NAMED)
 KEPT = tuple(name for name in LATER if name not in COLUMNS)
 """Text columns of a reader's frame beside those that every workload has; of `NAMED` it keeps what tells something
@@ -149,11 +151,13 @@ def jobs_told(about: Mapping[str, int]) -> str:
 def told(ignored: Mapping[str, Mapping[str, Any]], shapes: bool = False) -> str:
     """In one sentence; "" where nothing was ignored. shapes: the log was read with them."""
     slurm = "the scheduler slurm alone looks at, as far as the site describes it"
-    parts: dict[str, list[str]] = {"no replay looks at": [], "score files alone look at": [], slurm: []}
-    nobody, scores, shaped = parts.values()
+    nodes = "counts where the platform has it"
+    parts: dict[str, list[str]] = {"no replay looks at": [], "score files alone look at": [], slurm: [], nodes: []}
+    nobody, scores, shaped, of_nodes = parts.values()
     for name, about in ignored.items():
         several = f"{about['values']:,} " if "values" in about else ""
-        heeded = shaped if shapes and name in SHAPED else scores if name in SCORED else nobody
+        heeded = of_nodes if shapes and name in OF_NODES else shaped if shapes and name in SHAPED else None
+        heeded = heeded if heeded is not None else scores if name in SCORED else nobody
         heeded.append(f"{several}{name} ({jobs_told(about)})")
     said = [f"{who}: {', '.join(what)}" for who, what in parts.items() if what]
     return f"the log has what {'; and what '.join(said)}" if said else ""

@@ -18,7 +18,7 @@ from escala.workload.known_ids import KnownIds
 from escala.workload.ordering import AT, cut, sorted_on_disk
 from escala.workload.read import stem
 from escala.workload.records import OPTIONS, Records
-from escala.workload.shapes import BEGIN, MOST_S, clocked
+from escala.workload.shapes import BEGIN, MOST_S, OF_NODES, clocked
 from escala.workload.slurm import together
 from escala.workload.table import Workload
 
@@ -120,5 +120,5 @@ def placed(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 def _seen(frame: pl.DataFrame) -> pl.DataFrame:
     """The columns at which a stream looks, and those that it counts alone."""
-    known = (*SCHEMA, "limited", "flops", BEGIN, "line", *COUNTED)
+    known = (*SCHEMA, "limited", "flops", BEGIN, *OF_NODES, "line", *COUNTED)
     return frame.select(name for name in frame.columns if name in known or name.startswith("demand_"))

@@ -1,6 +1,7 @@
 """What jobs ask of a site: nodes, tasks, memory, GPUs, partitions and priorities, as optional columns; null: not asked.
 
-Rules of Slurm (`scheduler="slurm"`) read them; all other schedulers go by `cores` and `begin_s` alone.
+Rules of Slurm (`scheduler="slurm"`) read them all. Strict and greedy orders and EASY read `OF_NODES` and `begin_s`, see
+`escala.parts`; other schedulers go by `cores` and `begin_s` alone.
 """
 
 from __future__ import annotations
@@ -38,6 +39,12 @@ SHAPES: dict[str, pl.DataType] = {
 }
 LATER = ("dependency", "array_id", "array_limit", "reservation", BEGIN)
 """What holds a job up before it waits for the nodes that there are."""
+OF_TASKS = ("nodes", "tasks", "cores_per_task", "tasks_per_node")
+OF_MEMORY = ("memory_mb_per_core", "memory_mb_per_node")
+OF_GPUS = ("gpus_per_node", "gpus_per_task")
+KIND, EXCLUSIVE = "gpu_kind", "exclusive"
+OF_NODES = (*OF_TASKS, *OF_MEMORY, *OF_GPUS, KIND, EXCLUSIVE)
+"""By these a job may ask for more than cores of any nodes; orders, greedy ones and EASY look at them too."""
 COUNTS = ("nodes", "tasks", "cores_per_task", "tasks_per_node", "array_limit")
 AMOUNTS = ("memory_mb_per_core", "memory_mb_per_node", "gpus_per_node", "gpus_per_task", "priority")
 

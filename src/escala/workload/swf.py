@@ -24,7 +24,7 @@ from escala.workload.files import write_atomic
 from escala.workload.filters import ABSOLUTE_FROM_S, Keep, every
 from escala.workload.found import Found
 from escala.workload.lines import line_chunks
-from escala.workload.shapes import MOST_S
+from escala.workload.shapes import MOST_S, OF_NODES
 from escala.workload.table import Workload
 
 FIELDS = {
@@ -327,6 +327,7 @@ def refuse_unsayable(workload: Workload, form: str) -> None:
     """`EscalaError` for what neither SWF nor Batsim's JSON can say."""
     jobs = workload.jobs
     demands = [name for name in jobs.columns if name.startswith("demand_")]
+    demands += [name for name in OF_NODES if name in jobs.columns and jobs[name].null_count() < len(jobs)]
     if demands or jobs["single_node"].any():
         what = demands[0] if demands else "single_node jobs"
         raise EscalaError(

@@ -18,7 +18,7 @@ from escala.forks import check_fork, note_use
 from escala.workload import transform
 from escala.workload.columns import ESTIMATE, HOSTS, MEASURED, NAMED, Columns, _completed, _frame, _typed
 from escala.workload.rule import Rule
-from escala.workload.shapes import BEGIN, MOST_S, SHAPES, first_late, shape_rules
+from escala.workload.shapes import BEGIN, MOST_S, OF_NODES, SHAPES, first_late, shape_rules
 
 LEAST_S = 0.5e-6  # the clock ticks in microseconds: a shorter time would round to nothing
 MOST_CORES = 2**31 - 1  # of a job or a machine; some 40 million is the most that was ever built
@@ -118,10 +118,11 @@ class Workload:
 
     def column_digests(self, names: Iterable[str]) -> dict[str, str]:
         """SHA-256 of these columns, by name, and of those that every simulation looks at where a job has something
-        there (`load` that is not 1, `single_node`, `demand_...`)."""
+        there (`load` that is not 1, `single_node`, `demand_...`, and what they ask of nodes)."""
         jobs = self.jobs
         told = {name for name in jobs.columns if name.startswith("demand_") and (jobs[name] != 0).any()}
         told |= {name for name, usual in (("load", 1.0), ("single_node", False)) if (jobs[name] != usual).any()}
+        told |= {name for name in OF_NODES if name in jobs.columns and jobs[name].null_count() < len(jobs)}
         texts = {name: "\n".join(map(repr, jobs[name].to_list())) for name in sorted(told.union(names))}
         return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
 

@@ -57,6 +57,25 @@ def test_memory_of_nodes_is_heeded(tmp_path: Path) -> None:
     assert not rows["start_s"].equals(alone["start_s"])  # memory matters here
 
 
+@pytest.mark.parametrize("shutdown", ["never", "timeout:300"])
+def test_what_jobs_ask_of_nodes_is_heeded(tmp_path: Path, shutdown: str) -> None:
+    machine = tmp_path / "machine.yaml"
+    machine.write_text("name: cell\nnodes:\n  - {count: 6, cores: 8, power: grid5000, resources: {gpu: 4}}\n")
+    k = pl.col("row")
+    asked = {
+        "nodes": pl.when(k % 4 != 0).then(k % 3 + 1),
+        "tasks": k % 3 + 1 + k % 2,
+        "cores_per_task": k % 2 + 1,
+        "cores": (k % 3 + 1 + k % 2) * (k % 2 + 1),
+        "gpus_per_node": pl.when(k % 5 == 0).then(2),
+        "exclusive": k % 11 == 0,
+    }
+    _table(**asked).write_parquet(tmp_path / "log.parquet")
+    rows = same(tmp_path / "log.parquet", escala.read_platform(str(machine)), shutdown)
+    alone = escala.simulate(escala.Workload.from_jobs(_table(cores=asked["cores"])), "6x8").jobs
+    assert not rows["start_s"].equals(alone.sort("submit_s", "job_id")["start_s"])  # nodes matter here
+
+
 @pytest.mark.parametrize("too_large", [(0, 99), (100, 250), (230, 300), (0, 300)])
 def test_pieces_of_jobs_that_fit_nowhere(too_large: tuple[int, int], tmp_path: Path) -> None:
     cores = pl.when(pl.col("row").is_between(*too_large)).then(40).otherwise(pl.col("cores"))

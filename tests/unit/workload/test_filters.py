@@ -264,8 +264,8 @@ def test_the_sentence() -> None:
         == "the log has what no replay looks at: GPUs (1 job); and what score files alone look at: 2 QOS (2 jobs)"
     )
     assert told(ignored_in(frame), shapes=True) == (
-        "the log has what the scheduler slurm alone looks at, as far as the site describes it: GPUs (1 job), 2 QOS (2 "
-        "jobs)"
+        "the log has what the scheduler slurm alone looks at, as far as the site describes it: 2 QOS (2 jobs); and "
+        "what counts where the platform has it: GPUs (1 job)"
     )
     assert (
         told(ignored_in(frame.select("qos"))) == "the log has what score files alone look at: 2 QOS (2 jobs)"

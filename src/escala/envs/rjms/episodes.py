@@ -105,7 +105,7 @@ class Episodes:
         source = Simulation(self.days, self.platform, plans, options)
         if not source.plain:
             raise EscalaError(
-                f"workload {self.days[0].name!r} has single-node jobs or further resource kinds: this environment "
+                f"workload {self.days[0].name!r} has jobs that go by nodes or further resource kinds: this environment "
                 "plays jobs that take cores of any nodes only"
             )
         self._take_jobs(source)

@@ -228,8 +228,8 @@ def _live(simulation: Any, i: int) -> Live:
     truth, run, now = requested(simulation, i, rows), w.run[i][rows], int(w.s[i, 0]["now"])
     if truth["single"].any() or (w.demand.size and w.demand[i, rows].any()):
         raise EscalaError(
-            "a shield before a shutdown policy plays on cores of any nodes; it cannot play single-node jobs or "
-            "further kinds"
+            "a shield before a shutdown policy plays on cores of any nodes; it cannot play jobs that ask for "
+            "nodes, or further kinds"
         )
     limit = truth["walltime"].astype(np.int64)
     jobs = np.zeros(len(rows), JOBS)

@@ -1,0 +1,77 @@
+"""Jobs that go by nodes: each is made of parts, and each part lies on one node with all its cores and demands.
+
+A single-node job has one part; a job of n nodes has n, each on a node of its own; tasks that pack as they fit are parts
+of which a node may hold several. The first parts may have more cores than the others; a node has room for a part if it
+has room for a large one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from escala.compile import inlined
+from escala.kernel.state import World
+
+
+@inlined
+def parts_of(w: World, j: int) -> int:
+    """How many parts job `j` has, which goes by nodes."""
+    return 1 if w.job[j].single == 1 else np.int64(w.shape[j].parts)
+
+
+@inlined
+def share_of(w: World, j: int) -> int:
+    """Cores of its largest part."""
+    return np.int64(w.job[j].cores) if w.job[j].single == 1 else np.int64(w.shape[j].share)
+
+
+@inlined
+def cores_of(w: World, j: int, first: int, count: int) -> int:
+    """Cores of so many of its parts, from `first` on."""
+    if w.job[j].single == 1:
+        return np.int64(w.job[j].cores)
+    shape = w.shape[j]
+    large = min(max(shape.large - first, 0), count)
+    return large * np.int64(shape.share) + (count - large) * np.int64(shape.less)
+
+
+@inlined
+def parts_in(w: World, j: int, per: int) -> int:
+    """How many of its parts are `per` cores of it on one node."""
+    if w.job[j].single == 1 or w.shape[j].most == 1:
+        return 1
+    return per // np.int64(w.shape[j].share)
+
+
+@inlined
+def room_in(w: World, j: int, left: int, free: int, room: Any) -> int:
+    """For how many parts of job `j`, of `left`, there is room in `free` cores and `room` [kinds]."""
+    share = share_of(w, j)
+    if free < share:
+        return 0
+    count = 1
+    if w.job[j].single != 1 and left > 1 and w.shape[j].most > 1:
+        count = min(left, np.int64(w.shape[j].most), free // share)
+    if w.demand.shape[0] > 0:
+        for k in range(w.demand.shape[1]):
+            if room[k] < w.demand[j, k]:
+                return 0
+            if count > 1 and w.demand[j, k] > 0:
+                count = min(count, np.int64(room[k]) // np.int64(w.demand[j, k]))
+    return count
+
+
+@inlined
+def parts_on(w: World, j: int, n: int, left: int) -> int:
+    """For how many parts of job `j`, of `left`, node `n` has room now, whatever its power state."""
+    return room_in(w, j, left, 1 if w.o[0].unit == 1 else np.int64(w.node[n].free), w.room[n])
+
+
+@inlined
+def use_kinds(w: World, j: int, n: int, count: int) -> None:
+    """So many parts of job `j` take their further kinds on node `n`; negative: give them back."""
+    if w.demand.shape[0] > 0:
+        for k in range(w.demand.shape[1]):
+            w.room[n, k] -= count * w.demand[j, k]

@@ -1,0 +1,221 @@
+"""What jobs are made of on a platform: cores of any nodes, or parts that lie on one node each.
+
+A job of n nodes has n parts, each on a node of its own, and a single-node job one. Its cores are spread evenly over
+them, by whole tasks; of memory by the core and GPUs by the task each node gives what its largest part needs. Without
+`nodes`, a job that asks for something of each node, or for whole ones, has the fewest that could hold it; other tasks
+pack as they fit: each is a part, and a node may hold several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.errors import EscalaError, number_of
+from escala.kernel import codes
+from escala.kernel.state import World
+from escala.platform import Platform
+from escala.platform.site import GPU, MEMORY
+from escala.workload import Workload
+from escala.workload.shapes import EXCLUSIVE, KIND, OF_GPUS, OF_MEMORY, OF_TASKS
+from escala.workload.tasks import ints_of, tasks_of
+
+Ints = NDArray[np.int64]
+BY_NODES = frozenset({codes.STRICT, codes.GREEDY, codes.EASY, codes.EASY_PRIORITY})
+"""Ways to walk the queue that heed what jobs ask of nodes."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """int64 [jobs] each: cores that they ask for; how many parts they have (0: cores of any nodes), how many of them a
+    node may hold, cores of a large part, of the others, and how many are large; demand of each part by kind; which ask
+    for what no node has."""
+
+    cores: Ints
+    parts: Ints
+    most: Ints
+    share: Ints
+    less: Ints
+    large: Ints
+    demands: dict[str, Ints] = field(default_factory=dict)
+    never: NDArray[np.bool_] | None = None
+
+    @property
+    def held(self) -> Ints:
+        """The cores that each job takes of the machine, int64 [jobs]: more than it asks for, where it takes whole nodes
+        or whole tasks."""
+        return np.where(self.parts > 0, self.large * self.share + (self.parts - self.large) * self.less, self.cores)
+
+    @property
+    def single(self) -> Ints:
+        """As in the kernel's JOB: 0: cores of any nodes, 1: one node, 2: as these tables say."""
+        return np.where(self.parts > 1, 2, np.where(self.held == self.cores, self.parts, 2))
+
+    def told(self, row: int) -> str:
+        """What a job needs, in words."""
+        parts, most = int(self.parts[row]), int(self.most[row])
+        each = [number_of(int(self.share[row]), "core")]
+        each += [f"{values[row]} {kind}" for kind, values in self.demands.items() if values[row] > 0]
+        if self.never is not None and self.never[row]:
+            each.append("GPUs of a kind that there is not")
+        what = "node" if parts == 1 else "nodes" if most == 1 else f"tasks (at most {most} on a node)"
+        return f"{parts} {what} with {', '.join(each)}{' each' if parts > 1 else ''}"
+
+    def too_large(self, platform: Platform) -> NDArray[np.bool_]:
+        """Which jobs could never run, were the platform empty."""
+        found: NDArray[np.bool_] = (self.parts == 0) & (self.cores > platform.total_cores)
+        at = np.flatnonzero(self.parts > 0)
+        if len(at):
+            columns = [platform.cores, *(platform.resources[kind] for kind in self.demands)]
+            shapes, counts = np.unique(np.stack(columns, axis=1), axis=0, return_counts=True)
+            wanted = np.stack([self.share, *self.demands.values()], axis=1)[at]
+            room = np.zeros(len(at), np.int64)
+            for shape, count in zip(shapes, counts, strict=True):
+                room += count * np.minimum(_times(shape, wanted), self.most[at])
+            found[at] = room < self.parts[at]
+        return found if self.never is None else found | self.never
+
+    def fill(self, w: World, i: int, rows: Ints, kinds: list[str]) -> None:
+        """Into the kernel's tables of simulation i, whose rows are these of the workload, and filled in but for this;
+        the load is of the cores that jobs ask for. kinds: the further ones, as the kernel has them."""
+        job, n = w.job[i, : len(rows)], len(rows)
+        job["single"], held = self.single[rows], self.held[rows]
+        job["load"] = np.where(held == job["cores"], job["load"], job["load"] * job["cores"] / held)
+        for k, kind in enumerate(kinds):
+            if kind in self.demands:
+                w.demand[i, :n, k] = self.demands[kind][rows]
+        if w.shape.shape[1] > 0:
+            for name in ("parts", "most", "large", "share", "less"):
+                w.shape[i, :n][name] = getattr(self, name)[rows]
+
+
+def most_single(made: Iterable[Parts | None]) -> int:
+    """The largest `Parts.single` of all jobs, 0 without any."""
+    return max((int(one.single.max(initial=0)) for one in made if one is not None), default=0)
+
+
+def of_columns(cores: Ints, single: NDArray[np.bool_], demands: dict[str, Ints]) -> Parts:
+    """Jobs that ask for one node (`single`), or for cores of any nodes."""
+    parts = single.astype(np.int64)
+    return Parts(cores, parts, np.ones_like(parts), cores, cores, parts, demands)
+
+
+def counting(jobs: Any, platform: Platform) -> dict[str, str]:
+    """The columns by which some jobs of a table ask for more than cores of any nodes: "" where they count on a
+    platform, else why they do not."""
+    why = dict.fromkeys(OF_TASKS, "")
+    why |= dict.fromkeys(OF_MEMORY, "" if MEMORY in platform.resources else "counts no memory")
+    why |= dict.fromkeys(OF_GPUS, "" if GPU in platform.resources else "has no GPUs")
+    why[KIND] = "" if _kinds(platform) else "has no kinds of GPUs"
+    why[EXCLUSIVE] = "" if platform.cores.min() == platform.cores.max() else "has nodes of several sizes"
+    return {one: why[one] for one in why if one in jobs.columns and jobs[one].null_count() < len(jobs)}
+
+
+def _kinds(platform: Platform) -> list[str]:
+    return [kind for kind in platform.resources if kind.startswith(f"{GPU}:")]
+
+
+def _times(have: Ints, wanted: Ints) -> Ints:
+    """How many times each of `wanted` [jobs, kinds] fits into `have` [kinds]."""
+    return (have // np.maximum(wanted, 1) + np.where(wanted > 0, 0, 1 << 40)).min(axis=1)
+
+
+def parts_of(workload: Workload, platform: Platform, by_nodes: bool = True) -> Parts | None:
+    """What the jobs of a workload are made of; None where all take cores of any nodes, of which no other kind is
+    counted. by_nodes: by what they ask of nodes too, not by `single_node` alone."""
+    jobs = workload.jobs
+    cores, single, demands = jobs["cores"].to_numpy(), jobs["single_node"].to_numpy(), demands_of(workload, platform)
+    columns = [name for name, why in counting(jobs, platform).items() if by_nodes and not why]
+    if columns:
+        return _Asked(jobs, platform, columns, demands).parts()
+    return of_columns(cores, single, demands) if single.any() or demands else None
+
+
+class _Asked:
+    """The jobs of a table by these of its columns; demands: those that it names."""
+
+    def __init__(self, jobs: Any, platform: Platform, columns: list[str], demands: dict[str, Ints]) -> None:
+        self.jobs, self.platform, self.columns = jobs, platform, columns
+        self.named, self.cores = demands, jobs["cores"].to_numpy()
+        self.nodes, self.tasks, self.per, self.per_node = tasks_of(jobs)
+        self.memory_core, self.memory_node, self.gpus_node, self.gpus_task, exclusive = (
+            self._ints(name) for name in (*OF_MEMORY, *OF_GPUS, EXCLUSIVE)
+        )
+        self.whole = exclusive > 0
+
+    def _ints(self, name: str) -> Ints:
+        return ints_of(self.jobs, name, 0) if name in self.columns else np.zeros(len(self.jobs), np.int64)
+
+    def parts(self) -> Parts:
+        """All of it."""
+        of_each = (self.memory_node > 0) | (self.gpus_node > 0) | self.whole
+        nodes = np.where(self.nodes < 0, np.where(of_each, self._fewest(), 0), self.nodes)
+        packs = (self.per > 1) | (self.per_node > 0) | (self.gpus_task > 0) | (self.memory_core > 0)
+        packed = (nodes == 0) & packs
+        parts = np.where(packed, self.tasks, nodes)
+        by_task = self.cores == self.tasks * self.per
+        grain = np.where(by_task & (self.tasks >= parts), self.per, 1)
+        units, spread = np.maximum(self.cores, parts * grain) // grain, np.maximum(parts, 1)
+        share = grain * -(-units // spread)
+        less = np.where(packed, share, grain * (units // spread))
+        if self.whole.any():
+            all_ = np.maximum(share, int(self.platform.cores[0]))
+            share, less = (np.where(self.whole, all_, x) for x in (share, less))
+        large = np.where(share == less, parts, units % spread)
+        most = np.where(packed, np.where(self.per_node > 0, self.per_node, self.tasks), 1)
+        of_part = np.where(packed, 1, -(-self.tasks // spread))  # tasks
+        return Parts(self.cores, parts, most, share, less, large, *self._further(share, of_part, parts > 0))
+
+    def _fewest(self) -> Ints:
+        """The fewest nodes that could hold each job; 1 where none could."""
+        best = np.zeros(len(self.jobs), np.int64)
+        none = np.zeros(self.platform.n_nodes, np.int64)
+        memory, gpus = (self.platform.resources.get(kind, none) for kind in (MEMORY, GPU))
+        for cores, mb, gpu in np.unique(np.stack([self.platform.cores, memory, gpus], axis=1), axis=0):
+            of_task = np.stack([self.per, self.memory_core * self.per, self.gpus_task], axis=1)
+            tasks = _times(np.array([cores, mb, gpu]), of_task)
+            able = (self.memory_node <= mb) & (self.gpus_node <= gpu)
+            best = np.maximum(best, np.where(able, tasks, 0))
+        best = np.where(self.per_node > 0, np.minimum(best, self.per_node), best)
+        return np.where(best > 0, -(-self.tasks // np.maximum(best, 1)), 1)
+
+    def _further(self, share: Ints, tasks: Ints, placed: NDArray[np.bool_]) -> tuple[dict[str, Ints], Any]:
+        """Demands of each part, of `share` cores and so many tasks; jobs that ask for a kind of GPU that there is
+        not."""
+        found = {MEMORY: self.memory_node + self.memory_core * share, GPU: self.gpus_node + self.gpus_task * tasks}
+        never = None
+        if KIND in self.columns:
+            kinds = self.jobs[KIND]
+            for kind in _kinds(self.platform):
+                mine = (kinds == kind.partition(":")[2]).fill_null(False).to_numpy()
+                found[kind] = np.where(mine, found[GPU], 0)
+            known = [kind.partition(":")[2] for kind in _kinds(self.platform)]
+            never = (kinds.is_not_null() & ~kinds.is_in(known)).to_numpy()
+        demands = dict(self.named)
+        for kind, values in found.items():
+            amounts = np.where(placed, values, 0)
+            if amounts.any():
+                demands[kind] = np.maximum(demands.get(kind, 0), amounts)
+        return demands, never
+
+
+def demands_of(workload: Workload, platform: Platform) -> dict[str, NDArray[np.int64]]:
+    """Demand per further kind that the workload names."""
+    demands = {}
+    for column in workload.jobs.columns:
+        if column.startswith("demand_"):
+            kind = column.removeprefix("demand_")
+            values = workload.jobs[column].to_numpy()
+            if kind not in platform.resources and len(values) and values.max() > 0:
+                have = ", ".join(platform.resources) or "cores only"
+                raise EscalaError(
+                    f"workload {workload.name!r} demands {kind!r}, which platform {platform.name!r} does not have "
+                    f"({have})"
+                )
+            if kind in platform.resources:
+                demands[kind] = values
+    return demands

@@ -1,0 +1,92 @@
+"""Hand-made schedules: jobs of several nodes, tasks that pack, memory, GPUs and whole nodes. Times in seconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.golden.hand import POWER, Engine, job
+
+ORDERS = ["fcfs", "first-fit", "sjf", "sjf-fit", "packer", "tetris", "easy", "easy:queue=sjf"]
+
+
+def wide(job_id: str, submit_s: float, runtime_s: float, nodes: int, cores: int, **more: Any) -> dict[str, Any]:
+    """A job of so many nodes."""
+    return job(job_id, submit_s, runtime_s, cores, nodes=nodes, **more)
+
+
+@pytest.mark.parametrize("scheduler", ORDERS)
+def test_a_job_of_two_nodes_has_two(run: Engine, scheduler: str) -> None:
+    """Three nodes of 4 cores. A has node 0 whole. B asks for two nodes with 2 cores each: nodes 1 and 2, though node 1
+    alone has 4."""
+    got = run([wide("A", 0, 10, 1, 4), wide("B", 1, 10, 2, 4)], [4, 4, 4], scheduler)
+    assert got.start == {"A": 0, "B": 1}
+    assert (got.nodes["A"], got.nodes["B"]) == ("0", "1-2")
+
+
+@pytest.mark.parametrize("scheduler", ORDERS)
+def test_free_cores_of_few_nodes_are_no_room_for_many(run: Engine, scheduler: str) -> None:
+    """Two nodes of 4 cores. A has one core of node 0 until 10; B asks for 4 cores on each of two nodes: 7 are free, and
+    it waits. By cores alone it would be refused, for 8 are not free; C asks for 2 and 2 and starts."""
+    got = run([wide("A", 0, 10, 1, 1), wide("B", 1, 5, 2, 8), wide("C", 11, 5, 2, 4)], [4, 4], scheduler)
+    assert got.start["B"] == 10 and got.start["C"] == 15
+    got = run([wide("A", 0, 10, 1, 1), wide("C", 1, 5, 2, 4)], [4, 4], scheduler)
+    assert got.start["C"] == 1 and got.nodes["C"] == "0-1"
+
+
+def test_cores_are_dealt_out_by_whole_tasks(run: Engine) -> None:
+    """Five tasks of 2 cores on two nodes: 6 and 4 cores. B needs 3 cores on one node: node 1 has 4 left, node 0 two."""
+    jobs = [wide("A", 0, 10, 2, 10, tasks=5, cores_per_task=2), wide("B", 1, 5, 1, 3), wide("C", 1, 5, 1, 2)]
+    got = run(jobs, [8, 8], "first-fit")
+    assert got.start == {"A": 0, "B": 1, "C": 1}
+    assert (got.nodes["B"], got.nodes["C"]) == ("1", "0")
+
+
+def test_tasks_pack_and_are_not_cut(run: Engine) -> None:
+    """Three tasks of 3 cores on nodes of 4, 7 and 4 cores: one on node 0, two on node 1. On nodes of 4 and 5 cores
+    there is room for two only, though 9 cores are free."""
+    packed = job("A", 0, 10, 9, tasks=3, cores_per_task=3)
+    assert run([packed], [4, 7, 4], "easy").nodes["A"] == "0-1"
+    assert run([{**packed, "tasks_per_node": 1}], [4, 7, 4], "easy").nodes["A"] == "0-2"
+    assert run([packed], [4, 5], "easy", oversized="drop").state["A"] == "REJECTED"
+
+
+def test_easy_sets_nodes_aside_and_leaves_the_others(run: Engine) -> None:
+    """Three nodes of 2 cores. A has node 0 to 20, B node 1 to 10, node 2 is free. Head H (two nodes whole): at 10 on
+    nodes 1 and 2. C (one core of one node, 30 s) would delay it on node 2; D (8 s) ends at 10 and may; E (two nodes,
+    a core each) has only node 2 now."""
+    jobs = [wide("A", 0, 20, 1, 2), wide("B", 0, 10, 1, 2), wide("H", 1, 5, 2, 4)]
+    jobs += [wide("C", 2, 30, 1, 1), wide("D", 2, 8, 1, 1), wide("E", 2, 4, 2, 2)]
+    got = run(jobs, [2, 2, 2], "easy")
+    assert got.start == {"A": 0, "B": 0, "D": 2, "H": 10, "C": 15, "E": 15}
+    assert got.nodes["H"] == "1-2"
+
+
+def test_gpus_and_memory_bind(run: Engine) -> None:
+    """Nodes of 8 cores, 4 GPUs, 100 MB. A: two nodes with 3 GPUs each. B: one GPU for each of two tasks on one node:
+    none has two left. C: 30 MB a core, 2 cores: 60 MB of the 40 that A's 60 leave: at 10."""
+    further = {"gpu": [4, 4], "memory": [100, 100]}
+    jobs = [wide("A", 0, 10, 2, 2, gpus_per_node=3, memory_mb_per_node=60)]
+    jobs += [wide("B", 1, 5, 1, 2, gpus_per_task=1), wide("C", 1, 5, 1, 2, memory_mb_per_core=30)]
+    jobs += [wide("D", 1, 5, 1, 1, gpus_per_node=1, memory_mb_per_core=40)]
+    got = run(jobs, [8, 8], "first-fit", resources=further)
+    assert got.start == {"A": 0, "B": 10, "C": 10, "D": 1}
+
+
+def test_whole_nodes_are_shared_with_nobody(run: Engine) -> None:
+    """A asks for one core, and for its node whole: B, of 4 cores anywhere, gets node 1 alone and C waits. A computes on
+    one core of four: 100 W + 25 W."""
+    jobs = [job("A", 0, 10, 1, exclusive=True), job("B", 0, 10, 4), job("C", 1, 5, 1)]
+    got = run(jobs, [4, 4], "first-fit")
+    assert got.start == {"A": 0, "B": 0, "C": 10}
+    joules = {row["node"]: row["joules"] for row in got.power if row["state"] == "computing"}
+    assert float(joules[0]) == 10 * 125 + 5 * 125 and float(joules[1]) == 10 * 200
+    assert POWER["idle_w"] == 100 and POWER["computing_w"] == 200
+
+
+def test_a_strict_head_wakes_as_many_nodes_as_it_lacks(run: Engine) -> None:
+    """All four nodes are off. H asks for three nodes with one core each: three are woken, the fourth stays off."""
+    got = run([wide("H", 5, 10, 3, 3)], [2, 2, 2, 2], "fcfs", shutdown="timeout:100", start_off=True)
+    assert got.start["H"] == 25 and got.nodes["H"] == "0-2"
+    assert all(state != "switching_on" for state, _, _ in got.life(3))

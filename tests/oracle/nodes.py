@@ -1,0 +1,131 @@
+"""Jobs that go by nodes: what a job's columns ask for, as parts that each lie on one node.
+
+Written from the rule (docs/design.md, section 4), for one job at a time. `nodes` are those of the platform, empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from tests.oracle.world import Allocation, Job, Node
+
+
+class Parts(NamedTuple):
+    cores: list[int]  # of each part; the first ones may have more
+    most: int  # on one node
+    demands: dict[str, int]  # of each part
+    impossible: bool = False  # it asks for a kind of GPU that there is not
+
+
+def parts_of(row: dict[str, Any], nodes: list[Node]) -> Parts | None:
+    """None: cores of any nodes."""
+    kinds = nodes[0].capacity if nodes else {}
+    cores, single = int(row["cores"]), bool(row.get("single_node"))
+    named = {k.removeprefix("demand_"): v for k, v in row.items() if single and k.startswith("demand_") and v}
+    per, a_node = row.get("cores_per_task") or 1, row.get("tasks_per_node")
+    memory_core, memory_node = (
+        (row.get(f"memory_mb_per_{what}") or 0) * ("memory" in kinds) for what in ("core", "node")
+    )
+    gpus_node, gpus_task = ((row.get(f"gpus_per_{what}") or 0) * ("gpu" in kinds) for what in ("node", "task"))
+    whole = bool(row.get("exclusive")) and len({node.cores for node in nodes}) == 1
+    count = row.get("nodes") or (1 if single else None)
+    tasks = row.get("tasks")
+    if tasks is None:
+        tasks = count * a_node if count and a_node else max(-(-cores // per), count or 1)
+    if count is None and (memory_node or gpus_node or whole):
+        count = fewest(nodes, tasks, per, a_node, memory_core, memory_node, gpus_node, gpus_task)
+    if count is None and per == 1 and not a_node and not memory_core and not gpus_task:
+        return None
+    if count is None:  # tasks pack as they fit
+        each = per if tasks * per == cores else -(-cores // tasks)
+        found, most, tasks_in_part = [each] * tasks, a_node or tasks, 1
+    else:
+        by_task = tasks * per == cores and tasks >= count
+        units, unit = (tasks, per) if by_task else (max(cores, count), 1)
+        found = [unit * len(range(k, units, count)) for k in range(count)]  # dealt out one by one
+        most, tasks_in_part = 1, -(-tasks // count)
+    if whole:
+        found = [max(nodes[0].cores, *found)] * len(found) if len(found) > 1 else [max(nodes[0].cores, found[0])]
+    demands = {
+        "memory": memory_node + memory_core * max(found),
+        "gpu": gpus_node + gpus_task * tasks_in_part,
+    }
+    kind = row.get("gpu_kind")
+    some = any(name.startswith("gpu:") for name in kinds)
+    if kind and some:
+        demands[f"gpu:{kind}"] = demands["gpu"]
+    wanted = {name: max(amount, named.get(name, 0)) for name, amount in (named | demands).items()}
+    wanted = {name: amount for name, amount in wanted.items() if amount}
+    return Parts(found, most, wanted, bool(kind and some and f"gpu:{kind}" not in kinds))
+
+
+def fewest(
+    nodes: list[Node],
+    tasks: int,
+    per: int,
+    a_node: int | None,
+    memory_core: int,
+    memory_node: int,
+    gpus_node: int,
+    gpus_task: int,
+) -> int:
+    """The fewest nodes that could hold so many tasks."""
+    best = 0
+    for node in nodes:
+        memory, gpus = node.capacity.get("memory", 0), node.capacity.get("gpu", 0)
+        if memory < memory_node or gpus < gpus_node:
+            continue
+        here = 0
+        while (
+            (here + 1) * per <= node.cores
+            and (here + 1) * per * memory_core <= memory
+            and (here + 1) * gpus_task <= gpus
+            and (a_node is None or here + 1 <= a_node)
+        ):
+            here += 1
+        best = max(best, here)
+    return -(-tasks // best) if best else 1
+
+
+def times(job: Job, cores: int, free: Callable[[str], int]) -> int:
+    """How many parts of the job, as large as its largest, go into so many cores and what is free of further kinds."""
+    assert job.parts is not None
+    count = 0
+    while (
+        count < job.most
+        and (count + 1) * max(job.parts) <= cores
+        and all((count + 1) * amount <= free(kind) for kind, amount in job.demands.items())
+    ):
+        count += 1
+    return count
+
+
+def could_hold(node: Node, job: Job) -> int:
+    """Capacity alone: how many parts of the job the empty node holds."""
+    return times(job, node.cores, lambda kind: node.capacity.get(kind, 0))
+
+
+def deal(job: Job, nodes: list[Node], room: Callable[[Node], int]) -> Allocation | None:
+    """The parts of the job dealt out to the nodes in their order, to each as many as there is room for; None if there
+    is not enough."""
+    assert job.parts is not None
+    left, place = list(job.parts), list[tuple[int, int]]()
+    for node in nodes:
+        here, left = left[: room(node)] if left else [], left[room(node) :] if left else []
+        if here:
+            place.append((node.number, sum(here)))
+    return None if left else place
+
+
+def parts_in(job: Job, place: Allocation) -> dict[int, int]:
+    """Node -> how many parts of the job a place has there."""
+    left, found = list(job.parts or []), dict[int, int]()
+    for number, count in place:
+        k = 0
+        while job.parts is not None and count > 0:
+            count -= left.pop(0)
+            k += 1
+        found[number] = k
+    return found
