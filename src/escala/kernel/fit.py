@@ -29,7 +29,10 @@ def fits_now(w: World, j: int) -> bool:
 @lean
 def start_if_fits(w: World, j: int) -> bool:
     """Start job `j` if it may be given its cores now."""
-    return fits_now(w, j) and start(w, j, False, may_wake(w, j))
+    if not fits_now(w, j):
+        return False
+    start(w, j, False, may_wake(w, j))
+    return True
 
 
 @inlined

@@ -12,7 +12,7 @@ from escala.kernel.events import push
 from escala.kernel.forecast import remember
 from escala.kernel.nodes import due
 from escala.kernel.oracle import plan_oracle
-from escala.kernel.placement import give_back, has_room, recycle, take, take_parts
+from escala.kernel.placement import give_back, recycle, take, take_parts
 from escala.kernel.plans import add_plan, plan_end, remove_plan
 from escala.kernel.queue import dequeue
 from escala.kernel.reservation import hold_end
@@ -107,16 +107,11 @@ def place(w: World, j: int, ready: int) -> None:
 
 
 @lean
-def start(w: World, j: int, beyond: bool, any_power: bool) -> bool:
+def start(w: World, j: int, beyond: bool, any_power: bool) -> None:
     """Start the queued job `j` on the lowest cores that it may be given now (the caller has checked that there are
-    enough); False where nodes have no room for its parts."""
-    if w.job[j].single != 0:
-        if not has_room(w, j, any_power):
-            return False
-        place(w, j, take_parts(w, j, any_power))
-        return True
-    place(w, j, take(w, j, beyond, any_power))
-    return True
+    enough)."""
+    ready = take_parts(w, j, any_power) if w.job[j].single != 0 else take(w, j, beyond, any_power)
+    place(w, j, ready)
 
 
 @lean

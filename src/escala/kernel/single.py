@@ -17,6 +17,7 @@ from escala.kernel import bits, codes
 from escala.kernel.easy import ends_in_time
 from escala.kernel.fit import may_wake, start_if_fits
 from escala.kernel.jobs import place, start
+from escala.kernel.misses import is_hopeless, miss
 from escala.kernel.nodes import free_cores
 from escala.kernel.parts import cores_of, parts_in, parts_of, parts_on, room_in
 from escala.kernel.placement import readiness, take_on
@@ -26,6 +27,8 @@ from escala.kernel.reservation import first_release, hold_of_head, next_switch
 from escala.kernel.schedule import leader
 from escala.kernel.state import World
 from escala.kernel.urgency import beyond_first, front_of, next_urgent
+
+STARTED, NO_ROOM, FITS = range(3)  # what became of a job that tried to pass the head
 
 
 @inlined
@@ -197,15 +200,25 @@ def _beside(w: World, j: int, n: int, here: int, cores: Any, room: Any) -> int:
 
 
 @lean
-def _pass(w: World, j: int, cores: Any, room: Any) -> None:
+def _try(w: World, j: int, cores: Any, room: Any, missed: int) -> int:
+    """Start job `j` if it may pass the head. missed: so many could not before it in this decision; returns their number
+    now."""
+    waking = may_wake(w, j)
+    if is_hopeless(w, j, waking, missed):
+        return missed
+    found = _pass_spread(w, j, cores, waking) if w.job[j].single == 0 else _pass(w, j, cores, room, waking)
+    if found == STARTED or (found == FITS and _counted(w)):
+        return missed
+    return miss(w, j, waking, found == FITS, missed)
+
+
+@lean
+def _pass(w: World, j: int, cores: Any, room: Any, waking: bool) -> int:
     """Start job `j` if some choice of nodes lets it pass the head: of the nodes in order, as few as hold all its parts,
     where it ends in time, or else beside the reservation."""
-    waking = may_wake(w, j)
-    if w.job[j].single == 0:
-        _pass_spread(w, j, cores, waking)
-        return
     in_time = parts_of(w, j)
     beside = in_time
+    left = in_time
     last = codes.SET_OFF if waking else codes.SET_ON
     for which in range(codes.SET_ON, last + 1):
         row = w.bits[which]
@@ -217,12 +230,14 @@ def _pass(w: World, j: int, cores: Any, room: Any) -> None:
                 here = parts_on(w, j, n, max(in_time, beside))
                 if here == 0:
                     continue
+                left -= min(here, left)
                 if ends_in_time(w, j, _readiness_of(w, n, which)):
                     in_time -= min(here, in_time)
                 beside -= min(_beside(w, j, n, here, cores, room), beside)
                 if in_time == 0 or beside == 0:
                     _take(w, j, in_time == 0, cores, room)
-                    return
+                    return STARTED
+    return FITS if left == 0 else NO_ROOM
 
 
 @lean
@@ -259,21 +274,23 @@ def _take(w: World, j: int, in_time: bool, cores: Any, room: Any) -> None:
 
 
 @lean
-def _pass_spread(w: World, j: int, cores: Any, waking: bool) -> None:
+def _pass_spread(w: World, j: int, cores: Any, waking: bool) -> int:
+    """As `_pass`, for a job that takes cores of any nodes."""
     s = w.s[0]
     need = np.int64(w.job[j].cores)
     free = s.free_on + s.free_boot + s.free_off if waking else s.free_on
     if need > free:
-        return
+        return NO_ROOM
     ready = s.now if need <= s.free_on else readiness(w, need, False)
     if ends_in_time(w, j, ready):
-        start_if_fits(w, j)
-        return
+        start(w, j, False, waking)
+        return STARTED
     if _counted(w):
-        if need <= s.extra:
-            s.extra -= need
-            start(w, j, False, waking)
-        return
+        if need > s.extra:
+            return FITS
+        s.extra -= need
+        start(w, j, False, waking)
+        return STARTED
     total = 0
     for n in range(w.o[0].n_nodes):
         w.node[n].limit = max(cores[n], 0)
@@ -286,34 +303,40 @@ def _pass_spread(w: World, j: int, cores: Any, waking: bool) -> None:
             bits.drop(w.bits[codes.SET_RESERVED], n)
         else:
             bits.put(w.bits[codes.SET_RESERVED], n)
-    if need <= total:
-        start(w, j, True, waking)
-        c = np.int64(w.run[j].chunk)
-        while c != codes.NONE:
-            for n in range(w.chunk[c].low, w.chunk[c].high + 1):
-                cores[n] -= w.chunk[c].per
-            c = np.int64(w.chunk[c].next)
+    if need > total:
+        return FITS
+    start(w, j, True, waking)
+    c = np.int64(w.run[j].chunk)
+    while c != codes.NONE:
+        for n in range(w.chunk[c].low, w.chunk[c].high + 1):
+            cores[n] -= w.chunk[c].per
+        c = np.int64(w.chunk[c].next)
+    return STARTED
 
 
 @lean
 def easy_single(w: World) -> None:
-    """One decision of EASY."""
+    """One decision of EASY. With nothing released since the last one only the new jobs can start, see `easy`."""
     s = w.s[0]
     o = w.o[0]
+    cores, room = w.cores, w.beyond
+    missed = 0
+    few = o.ordering == codes.BY_QUEUE or s.next_job - s.new_from <= 1
+    if s.changed == 0 and s.head != codes.NONE and o.queueing == codes.EASY and few:
+        for j in range(s.new_from, s.next_job):
+            missed = _try(w, j, cores, room, missed)
+        return
     s.head = codes.NONE
     while s.n_queued > 0 and start_if_fits(w, leader(w)):
         pass
     if s.n_queued == 0:
         return
-    cores, room = w.cores, w.beyond
-    cores[:] = 0
-    room[:, :] = 0
     _reserve(w, leader(w), cores, room)
     if o.ordering == codes.BY_QUEUE:
         j = np.int64(w.run[s.first].next)
         while j != codes.NONE:
             after = np.int64(w.run[j].next)
-            _pass(w, j, cores, room)
+            missed = _try(w, j, cores, room, missed)
             j = after
         return
     if o.ordering in codes.CHANGING:
@@ -325,11 +348,11 @@ def easy_single(w: World) -> None:
             if n == 0:
                 return
             if w.front[0].row != s.head:
-                _pass(w, w.front[0].row, cores, room)
+                missed = _try(w, w.front[0].row, cores, room, missed)
             n = beyond_first(w, k, n, free, NO_LIMIT, NO_LIMIT)
     index_new(w)
     rank = next_fit(w, 0, NO_LIMIT, NO_LIMIT, NO_LIMIT)
     while rank < o.n_ranks:
         if row_at(w, rank) != s.head:
-            _pass(w, row_at(w, rank), cores, room)
+            missed = _try(w, row_at(w, rank), cores, room, missed)
         rank = next_fit(w, rank + 1, NO_LIMIT, NO_LIMIT, NO_LIMIT)

@@ -275,6 +275,8 @@ class World(NamedTuple):
     own: Any  # int32 [N, nodes or 0]: the same: cores that the job has which is looked at
     cores: Any  # int64 [N, nodes or 0]: scratch of jobs on nodes under EASY: what is free beyond the reservation
     beyond: Any  # int64 [N, nodes or 0, kinds]: the same of further kinds
+    # int64 [N, MISSES or 0, 5 + kinds]: the same: what could not pass the head in a decision, see `misses`
+    missed: Any
     order: Any  # int32 [N, 2, ranks or 0]: row at each rank; rank of each row, as it is now
     # int64 [N, 2, 4, 6 or 9, capacity]: least cores, least walltimes (first job, until when; of either order) of queued
     # jobs; 16 ranks a cell, by level
@@ -324,6 +326,7 @@ FIELDS: dict[str, tuple[Any, int]] = {
     "own": (np.int32, 1),
     "cores": (np.int64, 1),
     "beyond": (np.int64, 2),
+    "missed": (np.int64, 2),
     "order": (np.int32, 2),
     "tree": (np.int64, 2),
     "fixed": (np.float64, 2),
@@ -338,5 +341,6 @@ FIELDS: dict[str, tuple[Any, int]] = {
 """Element type and dimensions of each array of one simulation."""
 
 
+MISSES = 32
 FAN = 16  # ranks a cell, cells a cell
 UNTOUCHED = -2  # `USER.next`
