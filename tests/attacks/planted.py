@@ -70,8 +70,10 @@ BUGS = [
     Bug("kernel", "kernel/energy.py", "        return codes.IS_SWITCHING_ON\n    return codes.IS_SWITCHING_OFF",
         "        return codes.IS_SWITCHING_OFF\n    return codes.IS_SWITCHING_ON"),
     Bug("kernel", "kernel/fit.py", "permission(w, j) <= w.s[0].now", "permission(w, j) < w.s[0].now"),
-    Bug("kernel", "kernel/fit.py", "            if w.room[n, k] < w.demand[j, k]:",
-        "            if w.room[n, k] <= w.demand[j, k]:"),
+    Bug("kernel", "kernel/parts.py", "            if room[k] < w.demand[j, k]:",
+        "            if room[k] <= w.demand[j, k]:"),
+    Bug("kernel", "kernel/parts.py", "    large = min(max(shape.large - first, 0), count)",
+        "    large = min(shape.large, count)"),
     Bug("kernel", "kernel/reservation.py", "limit_of(w, j) + 0.5)), w.o[0].cap_us)",
         "limit_of(w, j))), w.o[0].cap_us + 1)"),
     Bug("kernel", "kernel/forecast.py", "return min(max(mean, 1), limit)", "return max(mean, 1)"),
@@ -99,21 +101,10 @@ BUGS = [
         "    for n in range(1, w.s[0].n_plans - 1):"),
     Bug("kernel", "kernel/sums.py", "                until = min(times[start] + length, own)",
         "                until = times[start] + length"),
-    Bug("kernel", "kernel/single.py",
-        "        fits = cores[n] >= w.job[j].cores\n"
-        "        if w.demand.shape[0] > 0:\n"
-        "            for k in range(room.shape[1]):\n"
-        "                fits = fits and room[n, k] >= w.demand[j, k]\n"
-        "        if fits:\n"
-        "            return n",
-        "        fits = cores[n] > w.job[j].cores\n"
-        "        if w.demand.shape[0] > 0:\n"
-        "            for k in range(room.shape[1]):\n"
-        "                fits = fits and room[n, k] >= w.demand[j, k]\n"
-        "        if fits:\n"
-        "            return n"),
-    Bug("kernel", "kernel/single.py", "                    cores[n] -= w.job[j].cores\n                    if w.demand",
-        "                    if w.demand"),
+    Bug("kernel", "kernel/single.py", "        if worth >= need:", "        if worth > need:"),
+    Bug("kernel", "kernel/single.py", "    cores[n] -= cores_of(w, j, first, count)\n    if w.demand",
+        "    if w.demand"),
+    Bug("kernel", "kernel/misses.py", "row[LENGTH] <= length and ", ""),
     Bug("kernel", "kernel/schedule.py", "    need = w.job[j].cores - s.free_on - s.free_boot\n",
         "    need = w.job[j].cores - s.free_on\n"),
     Bug("kernel", "kernel/queue.py", "        for row in range(WALLTIME + least, WALLTIME + w.o[0].n_widths):\n"
