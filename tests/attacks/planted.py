@@ -126,6 +126,8 @@ BUGS = [
         "        return until\n    return until\n"),
     Bug("kernel", "kernel/holes.py", "both = min(known[at], np.int32(line[at] + own[at]))", "both = min(known[at], line[at])"),
     Bug("kernel", "kernel/holes.py", "    _count_own(w, j, -1)\n", ""),
+    Bug("kernel", "kernel/holes.py", "_narrow_awake(w, k, least) if w.slices[TIME, k] < waking else",
+        "_narrow_awake(w, k, least) if k <= w.s[0].own_first else"),
     Bug("kernel", "kernel/agenda.py", "        first += first >= at\n", ""),
     Bug("kernel", "kernel/agenda.py", "            free[at] = free[at - 1]\n        else:", "        else:"),
     Bug("kernel", "kernel/holes.py", "    k = possible(w, j, i, min(before, own), own)\n",

@@ -49,6 +49,20 @@ def test_kernel_equals_oracle_where_jobs_ask_for_nodes(family: str) -> None:
     assert found > 30
 
 
+def test_what_sleeps_is_not_planned_with_before_the_end_of_the_hold() -> None:
+    """Conservative under hold: the third job, held until 140 s, may begin at 70 s on what jobs leave by then. But the
+    first of them is planned on those cores a little later, and the sleeping ones beside them are no substitute yet."""
+    watts = {"computing_w": 154.0, "idle_w": 86.0, "off_w": 6.0, "switching_off_w": 115.0, "switching_on_w": 117.0}
+    profile = watts | {"switch_off_s": 20.0, "switch_on_s": 20.0, "can_switch": True}
+    platform = {"cores": [4] * 6, "profiles": [profile], "profile_of": [0] * 6}
+    columns = ("submit_s", "runtime_s", "walltime_s", "cores")
+    rows = [(20.0, 10.0, 20.0, 2), (20.0, 20.0, 30.0, 2), (20.0, 120.0, 120.0, 2), (30.0, 10.0, 90.0, 1)]
+    rest = {"load": 1.0, "single_node": False, "user": None}
+    jobs = [{"job_id": str(k), **dict(zip(columns, row, strict=True)), **rest} for k, row in enumerate(rows)]
+    case = Case(platform, jobs, {"scheduler": "conservative", "shutdown": "hold:1.0"})
+    assert not differences(case), case.program()
+
+
 def test_every_scheduler_with_a_name_is_in_the_worlds() -> None:
     assert set(SCHEDULERS) == {*REGISTRY, *(f"{way}:queue={score}" for way in WAYS for score in (*FIXED, *CHANGING))}
 

@@ -34,7 +34,7 @@ def first_hole(w: World, j: int, least: Any, before: int) -> bool:
     first = i
     bad = i
     while bad != codes.NONE and i < s.n_slices and (s.now if i == first else w.slices[TIME, i]) < waking:
-        bad = _lacks_awake(w, j, i, first, bad, least)
+        bad = _lacks_awake(w, j, i, first, bad, least, waking)
         i += 1
     i = _later_hole(w, j, i, first, least, before) if bad != codes.NONE else i - 1
     _count_own(w, j, -1)
@@ -73,23 +73,40 @@ def _reaches(w: World, j: int, i: int, first: int, k: int) -> bool:
 
 
 @lean
-def _lacks_awake(w: World, j: int, i: int, first: int, bad: int, least: Any) -> int:
-    """A slice that leaves too little for job `j` from slice `i` on, where only nodes that are on, or that jobs hold,
-    may be had at its beginning; NONE if there is a hole. `bad`: the slice that left too little from the one before on,
-    which is looked at first."""
+def _lacks_awake(w: World, j: int, i: int, first: int, bad: int, least: Any, waking: int) -> int:
+    """A slice that leaves too little for job `j` from slice `i` on, where up to the time `waking` (us) only nodes that
+    are on, or that jobs hold, may be had; NONE if there is a hole. `bad`: the slice that left too little from the one
+    before on, which is looked at first."""
     need = np.int64(w.job[j].cores)
-    line, asleep = w.agenda[_row(w, i)], w.asleep
-    own = 1 if w.s[0].own_first <= i < w.s[0].own_end else 0
-    for n in range(w.o[0].n_nodes):  # what no job has on nodes that are not on must wait for the end of the hold
-        least[n] = max(0, line[n] + own * w.own[n] - asleep[n])
-    if bad > i and _reaches(w, j, i, first, bad) and _narrow(w, bad, least, least) < need:
-        return bad
+    least[:] = codes.MANY
+    if bad > i and _reaches(w, j, i, first, bad):
+        _narrow_awake(w, i, least)
+        if _narrow_until(w, bad, least, waking) < need:
+            return bad
     k = i
     while k == i or _reaches(w, j, i, first, k):
-        if _narrow(w, k, least, least) < need:
+        if _narrow_until(w, k, least, waking) < need:
             return k
         k += 1
     return codes.NONE
+
+
+@inlined
+def _narrow_until(w: World, k: int, least: Any, waking: int) -> int:
+    """As `_narrow`, in place; before the time `waking` without what sleeps."""
+    return _narrow_awake(w, k, least) if w.slices[TIME, k] < waking else _narrow(w, k, least, least)
+
+
+@lean
+def _narrow_awake(w: World, k: int, least: Any) -> int:
+    """The same without what no job has on nodes that are not on: it must wait for the end of the hold."""
+    line, asleep = w.agenda[_row(w, k)], w.asleep
+    own = 1 if w.s[0].own_first <= k < w.s[0].own_end else 0
+    total = 0
+    for n in range(w.o[0].n_nodes):
+        least[n] = min(least[n], line[n] + own * w.own[n] - asleep[n])
+        total += max(0, least[n])
+    return total
 
 
 @lean
