@@ -120,10 +120,11 @@ def table(answers: Answer) -> str:
         return "\n".join([*rows, f"| a bug planted in the program | {NOT_RUN} | | |"])
     for area, one in areas.items():
         words = f"a bug planted in: {area}"
+        today = len({bug.name for bug in BUGS if bug.area == area})
         if not one["planted"]:
             rows.append(f"| {words} | {NOT_RUN} | | |")
             continue
-        part = "" if one["planted"] == one["of"] else f" (of {one['of']})"
+        part = "" if one["planted"] == today else f" (of {today})"
         rows.append(_row(words, one["planted"], one["planted"] - len(one["survivors"]), one["survivors"], part))
     return "\n".join(rows)
 

@@ -49,6 +49,15 @@ def test_what_was_left_open_is_closed_and_what_was_asked_for_is_done(
     assert (tmp_path / "decisions.txt").read_text() == "one decision"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full disk to write to")
+def test_a_full_disk_is_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "escala", "--version"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (2, "error: no space left on device\n")
+
+
 def test_a_profile_of_the_program_is_written(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-m", "cProfile", "-o", tmp_path / "profile", "-m", "escala", "--version"],

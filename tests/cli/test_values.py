@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -43,15 +44,19 @@ def _outcome(parameter: Any, context: Any, value: Any) -> tuple[type, str]:
     return type(found), repr(found)
 
 
-def test_every_option_takes_what_typer_would_take(tmp_path: Path) -> None:
-    (tmp_path / "closed").write_text("x")
+@pytest.mark.parametrize("readable", [True, False])
+def test_every_option_takes_what_typer_would_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, readable: bool
+) -> None:
+    (tmp_path / "there").write_text("x")
+    monkeypatch.setattr(os, "access", lambda *_: readable)
     seen = 0
     command = next(_commands())
     context = type(command).context_class(command, info_name="x")
     for parameter in _parameters():
         annotation = parameter.type_descriptor.annotation
         kind = getattr(annotation, "__args__", (annotation,))[0]
-        values = [None, *GIVEN[kind], str(tmp_path / "closed")]
+        values = [None, *GIVEN[kind], str(tmp_path / "there")]
         if parameter.multiple or parameter.nargs == -1:
             values = [None, [], (), *([one] for one in values), values[1:3], "bare"]
         before = [_outcome(parameter, context, value) for value in values]

@@ -41,7 +41,12 @@ def main() -> None:
         if sys.argv[1:] == ["--version"] and sys.stdout is not None:  # answered before the program is built
             from escala import __version__
 
-            sys.stdout.write(f"escala {__version__}\n")
+            try:
+                sys.stdout.write(f"escala {__version__}\n")
+                sys.stdout.flush()
+            except OSError as error:
+                sys.stderr.write(f"error: {(error.strerror or str(error)).lower()}\n")
+                os._exit(2)  # Python would try to write it once more
             return
         if sys.argv[1:2] == ["simulate"]:  # no matrix here is worth a second thread: each takes 20 ms to begin
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

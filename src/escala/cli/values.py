@@ -71,13 +71,12 @@ def _switch(value: Any, about: Any) -> bool:
 def _path(value: Any, about: Any) -> Path:
     """One that is not there, or is a file or a folder that can be read."""
     plain = not (about.exists or about.resolve_path or about.path_type or about.allow_dash or about.writable)
-    if not isinstance(value, str | Path) or not (plain and about.file_okay and about.dir_okay):
+    if not isinstance(value, str | Path) or "\0" in str(value) or not (plain and about.file_okay and about.dir_okay):
         raise _Odd
-    if "\0" in str(value):
+    place = Path(value)
+    if about.readable and os.path.exists(place) and not os.access(place, os.R_OK):
         raise _Odd
-    if about.readable and os.path.exists(value) and not os.access(value, os.R_OK):
-        raise _Odd
-    return Path(value)
+    return place
 
 
 def _number(kind: type[int | float], form: re.Pattern[str]) -> Callable[[Any, Any], int | float]:

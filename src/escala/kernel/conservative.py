@@ -195,12 +195,17 @@ def _plan_all(w: World, least: Any) -> None:
     j = begin_walk(w)
     while j != codes.NONE:
         after = walk_on(w, j)
-        if w.run[j].chunk != codes.NONE and (waiting >= o.depth or _put_again(w, j, least, codes.NEVER_US) == NOWHERE):
+        planned = w.run[j].chunk != codes.NONE
+        within = waiting < o.depth
+        where = NOWHERE
+        if planned and within:
+            where = _put_again(w, j, least, codes.NEVER_US)
+        elif within:
+            _put(w, j, least)
+        if planned and where == NOWHERE:
             hold(w, j, 1)
             recycle(w, j)
-        elif w.run[j].chunk == codes.NONE and waiting < o.depth:
-            _put(w, j, least)
-        waiting += waiting < o.depth and w.run[j].state == codes.QUEUED
+        waiting += within and w.run[j].state == codes.QUEUED
         j = after
 
 
