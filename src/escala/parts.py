@@ -22,7 +22,7 @@ from escala.platform import Platform
 from escala.platform.site import GPU, MEMORY
 from escala.workload import Workload
 from escala.workload.shapes import EXCLUSIVE, KIND, OF_GPUS, OF_MEMORY, OF_TASKS
-from escala.workload.tasks import ints_of, tasks_of
+from escala.workload.tasks import MOST, ints_of, tasks_of
 
 Ints = NDArray[np.int64]
 BY_NODES = frozenset({codes.STRICT, codes.GREEDY, codes.EASY, codes.EASY_PRIORITY})
@@ -148,7 +148,8 @@ class _Asked:
         self.whole = exclusive > 0
 
     def _ints(self, name: str) -> Ints:
-        return ints_of(self.jobs, name, 0) if name in self.columns else np.zeros(len(self.jobs), np.int64)
+        asked = ints_of(self.jobs, name, 0) if name in self.columns else np.zeros(len(self.jobs), np.int64)
+        return np.minimum(asked, MOST)
 
     def parts(self) -> Parts:
         """All of it."""
@@ -166,7 +167,7 @@ class _Asked:
             all_ = np.maximum(share, int(self.platform.cores[0]))
             share, less = (np.where(self.whole, all_, x) for x in (share, less))
         large = np.where(share == less, parts, units % spread)
-        most = np.where(packed, np.where(self.per_node > 0, self.per_node, self.tasks), 1)
+        most = np.where(packed, np.minimum(np.where(self.per_node > 0, self.per_node, self.tasks), parts), 1)
         of_part = np.where(packed, 1, -(-self.tasks // spread))  # tasks
         return Parts(self.cores, parts, most, share, less, large, *self._further(share, of_part, parts > 0))
 

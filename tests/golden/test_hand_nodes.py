@@ -63,6 +63,14 @@ def test_easy_sets_nodes_aside_and_leaves_the_others(run: Engine) -> None:
     assert got.nodes["H"] == "1-2"
 
 
+def test_a_head_of_uneven_parts_starts_when_it_was_promised(run: Engine) -> None:
+    """Two nodes of 2 cores. A has node 0 to 10. Head H has 3 cores on two nodes, and a node has room for a part where
+    it has room for the larger one, so at 10 it needs both whole. Jobs of one core and 100 s would take its second."""
+    jobs = [wide("A", 0, 10, 1, 2), wide("H", 1, 10, 2, 3)]
+    jobs += [wide(f"C{k}", 2 + 90 * k, 100, 1, 1) for k in range(4)]
+    assert run(jobs, [2, 2], "easy").start["H"] == 10
+
+
 def test_gpus_and_memory_bind(run: Engine) -> None:
     """Nodes of 8 cores, 4 GPUs, 100 MB. A: two nodes with 3 GPUs each. B: one GPU for each of two tasks on one node:
     none has two left. C: 30 MB a core, 2 cores: 60 MB of the 40 that A's 60 leave: at 10."""

@@ -212,7 +212,7 @@ def test_what_cannot_stand_behind_one_is_refused(log: escala.Workload) -> None:
         with pytest.raises(EscalaError, match=why):
             shielded(_all_off(), **wrong)
     one_node = escala.Workload.from_jobs({"submit_s": [0.0], "runtime_s": [9.0], "cores": [1], "single_node": [True]})
-    with pytest.raises(EscalaError, match="cannot play single-node jobs"):
+    with pytest.raises(EscalaError, match="cannot play jobs that ask for nodes"):
         escala.simulate(one_node, PLATFORM, "easy", shielded(_all_off()))
     dark = escala.read_platform(
         "16x1", "computing=1,idle=0,off=0,switching_off=1,switching_on=1,switch_off_s=9,switch_on_s=9"

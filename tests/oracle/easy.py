@@ -104,7 +104,8 @@ class Reservation:
             return node.cores
         if self.head.parts is not None:
             past = sum(count for j, count in node.holders if j.planned_end > self.s)
-            return node.cores - past - dict(self.kept).get(node.number, 0)
+            # a node has room for a part of the head where it has room for the largest
+            return node.cores - past - parts_in(self.head, self.kept).get(node.number, 0) * max(self.head.parts)
         return self.spare if self.counted else self.beyond[node.number]
 
     def allows(self, place: Allocation, job: Job) -> bool:

@@ -33,6 +33,7 @@ ASKED: dict[str, tuple[dict[str, Any], tuple[int, int, int, int, int]]] = {
     "half a task is a whole one": ({"cores": 5, "cores_per_task": 2}, (3, 3, 2, 2, 3)),
     "memory of each node: the fewest nodes": ({"cores": 9, "memory_mb_per_node": 50}, (2, 1, 5, 4, 1)),
     "GPUs of each node and task": ({"cores": 6, "gpus_per_task": 2}, (6, 6, 1, 1, 6)),
+    "more tasks on a node than there are": ({"cores": 6, "tasks": 6, "tasks_per_node": 1 << 40}, (6, 6, 1, 1, 6)),
     "a whole node": ({"cores": 1, "exclusive": True}, (1, 1, 8, 8, 1)),
     "whole nodes": ({"cores": 9, "exclusive": True}, (2, 1, 8, 8, 2)),
     "one node": ({"cores": 3, "single_node": True, "demand_gpu": 2, "nodes": None}, (1, 1, 3, 3, 1)),
@@ -121,3 +122,10 @@ def test_a_bound_holds_for_jobs_of_nodes_and_its_schedule_is_one_of_a_pool() -> 
     by_nodes = escala.simulate(log, "2x4").summary()["mean_wait_s"]
     assert found.policies["easy"] == pytest.approx(by_nodes) and found.lower is not None
     assert found.lower < by_nodes and found.found is not None and found.lower <= found.found
+
+
+@pytest.mark.parametrize("name", ["memory_mb_per_core", "memory_mb_per_node"])
+def test_more_memory_than_64_bits_hold_fits_nowhere(name: str) -> None:
+    job = {**TIMES, "cores": 16, "nodes": 2, name: 1 << 60}
+    with pytest.raises(EscalaError, match="can never run"):
+        escala.simulate(escala.Workload.from_jobs([job]), CELL, scheduler="easy")

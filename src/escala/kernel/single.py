@@ -19,7 +19,7 @@ from escala.kernel.fit import may_wake, start_if_fits
 from escala.kernel.jobs import place, start
 from escala.kernel.misses import is_hopeless, miss
 from escala.kernel.nodes import free_cores
-from escala.kernel.parts import cores_of, parts_in, parts_of, parts_on, room_in
+from escala.kernel.parts import cores_of, parts_in, parts_of, parts_on, room_in, share_of
 from escala.kernel.placement import readiness, take_on
 from escala.kernel.plans import following
 from escala.kernel.queue import NO_LIMIT, index_new, next_fit, row_at
@@ -146,9 +146,9 @@ def _reserve(w: World, j: int, cores: Any, room: Any) -> None:
 
 
 @inlined
-def _use(w: World, j: int, n: int, first: int, count: int, cores: Any, room: Any) -> None:
-    """So many parts of job `j`, from `first` on, take node `n`'s resources out of what others may use."""
-    cores[n] -= cores_of(w, j, first, count)
+def _use(w: World, j: int, n: int, per: int, count: int, cores: Any, room: Any) -> None:
+    """So many parts of job `j`, of `per` cores together, take node `n`'s resources out of what others may use."""
+    cores[n] -= per
     if w.demand.shape[0] > 0:
         for k in range(room.shape[1]):
             room[n, k] -= count * w.demand[j, k]
@@ -156,15 +156,14 @@ def _use(w: World, j: int, n: int, first: int, count: int, cores: Any, room: Any
 
 @lean
 def _set_aside(w: World, j: int, cores: Any, room: Any) -> None:
-    """Take the head's demands out of what others may use beyond its reservation."""
+    """Take the head's demands out of what others may use beyond its reservation: for each part what a node needs to
+    have room for it, that of the largest."""
     if w.job[j].single != 0:
         left = parts_of(w, j)
-        taken = 0
         for n in range(w.o[0].n_nodes):
             count = room_in(w, j, left, cores[n], room[n]) if left > 0 else 0
             if count > 0:
-                _use(w, j, n, taken, count, cores, room)
-                taken += count
+                _use(w, j, n, count * share_of(w, j), count, cores, room)
                 left -= count
         return
     need = np.int64(w.job[j].cores)
@@ -263,7 +262,7 @@ def _take(w: World, j: int, in_time: bool, cores: Any, room: Any) -> None:
                     here = _beside(w, j, n, here, cores, room)
                 if here > 0:
                     if not in_time and not _counted(w):
-                        _use(w, j, n, taken, here, cores, room)
+                        _use(w, j, n, cores_of(w, j, taken, here), here, cores, room)
                     chunk, on = take_on(w, j, chunk, n, taken, here)
                     ready = max(ready, on)
                     taken += here

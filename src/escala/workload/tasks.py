@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 NONE = -1
+MOST = 1 << 31
+"""More than any machine has of anything: so many stand for all above, so that products are no more than 64 bits."""
 
 
 class Tasks(NamedTuple):
@@ -31,9 +33,10 @@ def ints_of(jobs: pl.DataFrame, name: str, usual: int) -> Ints:
 def tasks_of(jobs: pl.DataFrame) -> Tasks:
     """Of each job: those that it asks for. Without tasks a job has as many as fill its nodes, or its cores; a job of
     `single_node` asks for one node."""
-    nodes, tasks, cores = ints_of(jobs, "nodes", NONE), ints_of(jobs, "tasks", NONE), jobs["cores"].to_numpy()
-    per, per_node = ints_of(jobs, "cores_per_task", 1), ints_of(jobs, "tasks_per_node", 0)
+    usual = {"nodes": NONE, "tasks": NONE, "cores_per_task": 1, "tasks_per_node": 0}
+    nodes, tasks, per, per_node = (np.minimum(ints_of(jobs, name, none), MOST) for name, none in usual.items())
+    cores = jobs["cores"].to_numpy()
     nodes = np.where(jobs["single_node"].to_numpy() & (nodes < 0), 1, nodes)
     of_nodes = np.where((nodes > 0) & (per_node > 0), nodes * per_node, -(-cores // per))
     tasks = np.where(tasks > 0, tasks, np.maximum(of_nodes, np.maximum(nodes, 1)))
-    return Tasks(nodes, tasks, per, per_node)
+    return Tasks(nodes, np.minimum(tasks, MOST), per, per_node)
