@@ -102,7 +102,7 @@ BUGS = [
     Bug("kernel", "kernel/sums.py", "                until = min(times[start] + length, own)",
         "                until = times[start] + length"),
     Bug("kernel", "kernel/single.py", "        if worth >= need:", "        if worth > need:"),
-    Bug("kernel", "kernel/single.py", "    cores[n] -= cores_of(w, j, first, count)\n    if w.demand",
+    Bug("kernel", "kernel/single.py", "    cores[n] -= per\n    if w.demand",
         "    if w.demand"),
     Bug("kernel", "kernel/misses.py", "row[LENGTH] <= length and ", ""),
     Bug("kernel", "kernel/schedule.py", "    need = w.job[j].cores - s.free_on - s.free_boot\n",
