@@ -127,7 +127,7 @@ BUGS = [
         "        return until\n    return until\n"),
     Bug("kernel", "kernel/holes.py", "both = min(known[at], np.int32(line[at] + own[at]))", "both = min(known[at], line[at])"),
     Bug("kernel", "kernel/single.py", "_use(w, j, n, count * share_of(w, j), count, cores, room)",
-        "_use(w, j, n, cores_of(w, j, 0, count), count, cores, room)"),
+        "_use(w, j, n, count * (w.job[j].cores // parts_of(w, j)), count, cores, room)"),
     Bug("kernel", "kernel/holes.py", "    _count_own(w, j, -1)\n", ""),
     Bug("kernel", "kernel/holes.py", "_narrow_awake(w, k, least) if w.slices[TIME, k] < waking else",
         "_narrow_awake(w, k, least) if k <= w.s[0].own_first else"),
