@@ -110,7 +110,7 @@ VERBS: dict[str, Verb] = {
     "render": Verb(["render", "escala/Slots-v0", "--steps", "3", "--out", "out.gif", "--force"], "out.gif", "file"),
     "site import": Verb(["site", "import", "jobs.txt", "--out", "out.toml", "--force"], "out.toml", "file"),
     "policy pull": Verb(["pull", "policy", "pull", "you/night", "--out", "out"], "out", "policy pull"),
-    "workload fetch": Verb(["fetch", "workload", "fetch", "kth-sp2", "--insecure", "--out", "out.swf.gz", "--force"],
+    "workload fetch": Verb(["fetch", "workload", "fetch", "ctc-sp2", "--insecure", "--out", "out.swf.gz", "--force"],
                            "out.swf.gz", "file"),
     "leaderboard run": Verb([*ENTRY, "out"], "out", "bit by bit", again=[*ENTRY, "out"], first=(WEEKS, ["suite"])),
     "leaderboard show": Verb(

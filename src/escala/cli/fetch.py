@@ -36,18 +36,13 @@ def fetch(
 ) -> None:
     """Load a log of the Parallel Workloads Archive.
 
-    Address, citation and terms are shown first. A log that was loaded before comes from the cache.
+    Address, citation and terms are shown first. A log that was loaded before comes from the cache. What is not known
+    beforehand is trusted at its first load, and compared with that at every later one.
     """
     from escala.workload import fetch as archive
 
     if listed:
-        rows = [{"log": log.name, "machine": log.what, "address": log.address(mirror)} for log in archive.LOGS.values()]
-        emit(
-            as_json,
-            rows,
-            rows_table([{"log": row["log"], "machine": row["machine"]} for row in rows]),
-            f"From {archive.ARCHIVE}/",
-        )
+        _list(mirror, as_json)
         return
     if name is None:
         raise EscalaError(
@@ -68,7 +63,38 @@ def fetch(
         begin(f"loading {log.name}")
         loaded = archive.fetch(log, mirror=mirror, sha256=sha256, insecure=insecure)
         shutil.copyfile(loaded.path, work)
-    first = "first load: kept, and compared with every later one"
-    checked = "as asked for" if sha256 else ("as at the first load" if loaded.known else first)
-    payload = {**facts, "file": str(target), "sha256": loaded.sha256, "acknowledge": loaded.acknowledge}
+    payload = {
+        **facts,
+        "file": str(target),
+        "sha256": loaded.sha256,
+        "known": loaded.known,
+        "acknowledge": loaded.acknowledge,
+    }
+    checked = _why_trusted(asked=sha256 is not None, known=loaded.known, as_before=loaded.as_before)
     emit(as_json, payload, f"{'sha256:':10} {loaded.sha256} ({checked})", f"{'file:':10} {target}")
+
+
+def _list(mirror: str | None, as_json: bool) -> None:
+    """The logs that Escala can load, and whether it knows what they hold."""
+    from escala.workload.fetch import ARCHIVE, LOGS
+
+    logs = LOGS.values()
+    rows = [
+        {"log": log.name, "machine": log.what, "address": log.address(mirror), "contents": log.contents} for log in logs
+    ]
+    shown = [{"log": log.name, "machine": log.what, "known": "yes" if log.contents else ""} for log in logs]
+    emit(
+        as_json,
+        rows,
+        rows_table(shown),
+        f"From {ARCHIVE}/. Of those that are known another content is refused.",
+    )
+
+
+def _why_trusted(asked: bool, known: bool, as_before: bool) -> str:
+    """In a few words, why the file is taken for the log."""
+    if known:
+        return "known: several independent copies hold the same lines"
+    if asked:
+        return "as asked for"
+    return "as at the first load" if as_before else "first load: kept, and compared with every later one"

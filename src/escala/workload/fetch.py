@@ -1,8 +1,8 @@
 """Logs of the Parallel Workloads Archive: where they lie, whom to thank, and loading them (`escala workload fetch`).
 
-The archive states no checksums, so that what is loaded first can only be tested for being a gzipped SWF log. Its
-SHA-256 is told and kept beside the cache, and every later load must have the same (trust on first use); a known one can
-be asked for.
+The archive states no checksums. What some logs hold is known all the same, as independent copies agree: another content
+is refused. Of all others the first load can only be tested for being a gzipped SWF log; its SHA-256 is kept beside the
+cache, and every later load must have the same (trust on first use).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from escala.errors import EscalaError
-from escala.reading import GZIP_MAGIC, read_head
+from escala.reading import CHUNK_BYTES, GZIP_MAGIC, read_head, reading
 from escala.writing import write_whole
 
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
@@ -36,13 +36,15 @@ HASHES = "sha256.json"  # beside the logs: name -> the hash of the first load
 @dataclass(frozen=True)
 class ArchivedLog:
     """folder: of the archive; name: of the file, without its endings; what: the machine; thanks: who gave it, where
-    known beforehand."""
+    known beforehand; contents: `contents_sha256` of the log, where two or more copies that were loaded and kept apart
+    from each other (as data of other projects) agree."""
 
     folder: str
     name: str
     what: str
     thanks: str = "the people named in the log's header"
     terms: str = TERMS
+    contents: str | None = None
 
     def address(self, mirror: str | None = None) -> str:
         """Where the file lies; mirror: another server with the archive's folders."""
@@ -51,19 +53,47 @@ class ArchivedLog:
 
 _LOGS = (
     ArchivedLog("l_anl_int", "ANL-Intrepid-2009-1", "ANL Intrepid, Blue Gene/P, 163 840 cores"),
-    ArchivedLog("l_cea_curie", "CEA-Curie-2011-2.1-cln", "CEA Curie, 93 312 cores", "Joseph Emeras, CEA/CNRS"),
+    ArchivedLog(
+        "l_cea_curie",
+        "CEA-Curie-2011-2.1-cln",
+        "CEA Curie, 93 312 cores",
+        "Joseph Emeras, CEA/CNRS",
+        contents="b732a04aea71e2f154c8feee580be549d0bba1462bc91ec581944cb3dd6d442d",
+    ),
     ArchivedLog("l_ctc_sp2", "CTC-SP2-1996-3.1-cln", "Cornell Theory Center, IBM SP2", "Dan Dwyer and Steve Hotovy"),
     ArchivedLog("l_hpc2n", "HPC2N-2002-2.2-cln", "HPC2N Seth, 120 nodes of 2", "Ake Sandgren"),
     ArchivedLog("l_kit_fh2", "KIT-FH2-2016-1", "KIT ForHLR II"),
-    ArchivedLog("l_kth_sp2", "KTH-SP2-1996-2.1-cln", "KTH, IBM SP2, 100 nodes", "Lars Malinowsky"),
+    ArchivedLog(
+        "l_kth_sp2",
+        "KTH-SP2-1996-2.1-cln",
+        "KTH, IBM SP2, 100 nodes",
+        "Lars Malinowsky",
+        contents="fba36494c4e4257f72182e8b629ebb0bcb054b3b82851ef957445bd627adcc87",
+    ),
     ArchivedLog("l_lanl_cm5", "LANL-CM5-1994-4.1-cln", "LANL, CM-5, 1024 nodes", "Curt Canada"),
     ArchivedLog("l_lcg", "LCG-2005-1", "LCG grid, jobs of one core"),
-    ArchivedLog("l_llnl_thunder", "LLNL-Thunder-2007-1.1-cln", "LLNL Thunder"),
+    ArchivedLog(
+        "l_llnl_thunder",
+        "LLNL-Thunder-2007-1.1-cln",
+        "LLNL Thunder",
+        contents="aad5a3120a6adf0342d46fb4830e022121cdfbd3de9ecdd9cf10145b8864b6a5",
+    ),
     ArchivedLog("l_metacentrum2", "METACENTRUM-2013-3", "MetaCentrum, the Czech national grid"),
-    ArchivedLog("l_nasa_ipsc", "NASA-iPSC-1993-3.1-cln", "NASA Ames, iPSC/860, 128 nodes", "Bill Nitzberg"),
+    ArchivedLog(
+        "l_nasa_ipsc",
+        "NASA-iPSC-1993-3.1-cln",
+        "NASA Ames, iPSC/860, 128 nodes",
+        "Bill Nitzberg",
+        contents="9d997a2c20a7f7b0b6d81638d756ce8b2c524c4f2e9ec78da36001743ca33d76",
+    ),
     ArchivedLog("l_pik_iplex", "PIK-IPLEX-2009-1", "PIK iPlex"),
     ArchivedLog("l_ricc", "RICC-2010-2", "RIKEN Integrated Cluster of Clusters"),
-    ArchivedLog("l_sdsc_blue", "SDSC-BLUE-2000-4.2-cln", "SDSC Blue Horizon"),
+    ArchivedLog(
+        "l_sdsc_blue",
+        "SDSC-BLUE-2000-4.2-cln",
+        "SDSC Blue Horizon",
+        contents="13892839f430583231a14bb811fd50a31b5b529eb37faacdbbefb71e73390e3e",
+    ),
     ArchivedLog("l_sdsc_ds", "SDSC-DS-2004-2.1-cln", "SDSC DataStar"),
     ArchivedLog("l_sdsc_sp2", "SDSC-SP2-1998-4.2-cln", "SDSC, IBM SP2, 128 nodes", "Victor Hazlewood", SDSC_TERMS),
     ArchivedLog("l_unilu_gaia", "UniLu-Gaia-2014-2", "University of Luxembourg, Gaia"),
@@ -74,13 +104,14 @@ LOGS: dict[str, ArchivedLog] = {log.name: log for log in _LOGS}
 
 @dataclass(frozen=True)
 class Fetched:
-    """A loaded log: where it lies in the cache, its SHA-256, whom its header asks to thank, and whether an earlier load
-    had this hash."""
+    """A loaded log: where it lies in the cache, the SHA-256 of the file, whom its header asks to thank, whether it
+    holds what this log is known to hold, and whether an earlier load had this hash."""
 
     path: Path
     sha256: str
     acknowledge: list[str]
     known: bool = False
+    as_before: bool = False
 
 
 def find(name: str) -> ArchivedLog:
@@ -142,8 +173,8 @@ def fetch(
     sha256: refuse another file than this (64 hexadecimal digits). insecure: allow a mirror without https.
 
     Raises:
-        EscalaError: no network, no such file on the server, not a log, too large, another checksum than asked for, or
-            than the first load had.
+        EscalaError: no network, no such file on the server, not a log, too large, another checksum than asked for,
+            other contents than are known, or another file than the first load brought.
     """
     import pooch
     import requests
@@ -171,18 +202,54 @@ def fetch(
             f"{address}: {why}; load the file where there is a network, and give it to any verb as it is, or try "
             "--mirror URL"
         ) from None
-    return _as_before(_checked(path, address, sha256), log, address, asked=sha256 is not None)
+    loaded = _checked(path, address, sha256)
+    if log.contents is not None:
+        loaded = _as_known(loaded, log, address, asked=sha256 is not None)
+    return _as_before(loaded, log, address, trusted=loaded.known or sha256 is not None)
 
 
-def _as_before(loaded: Fetched, log: ArchivedLog, address: str, asked: bool) -> Fetched:
-    """The same file as at the first load, whose hash is kept; one that was asked for by its hash takes its place."""
+def contents_sha256(path: Path) -> str:
+    """The SHA-256 of what a log holds: unpacked, each line ended by a line feed alone, so that another way of packing
+    it changes nothing.
+
+    Raises:
+        EscalaError: it cannot be read, or unpacks to beyond all reason.
+    """
+    digest, held = hashlib.sha256(), b""
+    with reading(path) as stream:
+        while chunk := stream.read(CHUNK_BYTES):
+            chunk = held + chunk
+            held = b"\r" if chunk.endswith(b"\r") else b""  # its line feed may follow
+            digest.update(chunk[: len(chunk) - len(held)].replace(b"\r\n", b"\n"))
+    digest.update(held)
+    return digest.hexdigest()
+
+
+def _as_known(loaded: Fetched, log: ArchivedLog, address: str, asked: bool) -> Fetched:
+    """The log, which holds what it is known to hold, or was asked for by its hash."""
+    try:
+        found = contents_sha256(loaded.path)
+    except EscalaError:  # damaged
+        found = "none: it cannot be unpacked"
+    if found != log.contents and not asked:
+        loaded.path.unlink()
+        raise EscalaError(
+            f"{address}: it does not hold the {log.name} that is known (SHA-256 of its lines {found}, not "
+            f"{log.contents}); the file was not kept. If the archive has changed the log, ask for the new one with "
+            f"--sha256 {loaded.sha256}"
+        )
+    return replace(loaded, known=found == log.contents)
+
+
+def _as_before(loaded: Fetched, log: ArchivedLog, address: str, trusted: bool) -> Fetched:
+    """The same file as at the first load, whose hash is kept; one trusted for another reason takes its place."""
     path = loaded.path.with_name(HASHES)
     try:
         hashes = json.loads(path.read_text(encoding="utf-8"))
         before = hashes.get(log.name)
     except (OSError, ValueError, AttributeError, RecursionError):
         hashes, before = {}, None
-    if before is not None and before != loaded.sha256 and not asked:
+    if before is not None and before != loaded.sha256 and not trusted:
         loaded.path.unlink()
         raise EscalaError(
             f"{address}: its SHA-256 is {loaded.sha256}, that of the first load was {before}; the file was not kept. "
@@ -190,7 +257,7 @@ def _as_before(loaded: Fetched, log: ArchivedLog, address: str, asked: bool) -> 
         )
     if before != loaded.sha256:
         write_whole(path, json.dumps({**hashes, log.name: loaded.sha256}, indent=1) + "\n")
-    return replace(loaded, known=before == loaded.sha256)
+    return replace(loaded, as_before=before == loaded.sha256)
 
 
 def _checked(path: Path, address: str, sha256: str | None) -> Fetched:
