@@ -127,18 +127,28 @@ def convert(
         int | None, typer.Option("--first", metavar="N", min=1, help="only the first N jobs", show_default=False)
     ] = None,
     hash_names: HashNames = False,
+    node_cores: Annotated[
+        int | None,
+        typer.Option(
+            "--node-cores",
+            metavar="N",
+            min=1,
+            help="Batsim: hosts are nodes of N cores, of which jobs take whole ones",
+            show_default=False,
+        ),
+    ] = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
     """Write a log, or its first jobs, in another format.
 
     Batsim JSON counts work in flops: --speed turns it into times when it is read, and times into work when it is
-    written. A table is written piece by piece.
+    written. --node-cores writes jobs of whole nodes as jobs of hosts. A table is written piece by piece.
     """
     from escala.workload import to_parquet
     from escala.workload.read import detect
 
-    write = _writer(out, read.get("speed"))
+    write = _writer(out, read.get("speed"), node_cores)
     timed = _suffix(out) != ".json"
     with output_file(out, force=force) as work, progress() as begin:
         begin(f"reading {workload}")
@@ -148,7 +158,9 @@ def convert(
             tell_read(workload, found, read)
             return _tell(as_json, found.jobs, found, out)
         unread = {"speed"} if kind != "batsim" and not timed else set()  # then the speed is for the writer alone
-        log = read_log(workload, {name: value for name, value in read.items() if name not in unread}, needs_times=timed)
+        how = {name: value for name, value in read.items() if name not in unread}
+        how |= {"shapes": True} if node_cores is not None else {}
+        log = read_log(workload, how, needs_times=timed)
         log = log if first is None else log.head(first)
         log = log.hash_names() if hash_names else log
         begin(f"writing {out}")
@@ -195,7 +207,7 @@ def _suffix(out: Path) -> str:
     return Path(out.stem).suffix if out.suffix == ".gz" else out.suffix
 
 
-def _writer(out: Path, speed: float | None) -> Callable[[Workload, Path], None]:
+def _writer(out: Path, speed: float | None, node_cores: int | None = None) -> Callable[[Workload, Path], None]:
     """What writes the format that the file's name asks for."""
     from escala.workload import write_batsim, write_parquet, write_swf
     from escala.workload.batsim import check_speed
@@ -206,11 +218,13 @@ def _writer(out: Path, speed: float | None) -> Callable[[Workload, Path], None]:
     if suffix not in FORMATS or (suffix == ".parquet" and out.suffix == ".gz"):
         known = ", ".join(f"{end} ({name})" for end, name in FORMATS.items())
         raise EscalaError(f"{out}: the name must say the format: {known}; texts also with .gz")
+    if node_cores is not None and suffix != ".json":
+        raise EscalaError(f"--node-cores is about the hosts of Batsim's JSON: {out} is none: leave it out")
     if suffix == ".parquet":
         return write_parquet
     if suffix == ".swf":
         return write_swf
-    return lambda log, path: write_batsim(log, path, speed=speed)
+    return lambda log, path: write_batsim(log, path, speed=speed, node_cores=node_cores)
 
 
 def _settings(generator: str, texts: list[str]) -> dict[str, Any]:

@@ -323,16 +323,15 @@ def write_swf(workload: Workload, path: str | Path) -> None:
     write_atomic(path, pieces())
 
 
-def refuse_unsayable(workload: Workload, form: str) -> None:
-    """`EscalaError` for what neither SWF nor Batsim's JSON can say."""
+def refuse_unsayable(workload: Workload, form: str, or_: str = "instead") -> None:
+    """`EscalaError` for what neither SWF nor Batsim's JSON can say. or_: what else to do where jobs ask for nodes."""
     jobs = workload.jobs
     demands = [name for name in jobs.columns if name.startswith("demand_")]
     demands += [name for name in OF_NODES if name in jobs.columns and jobs[name].null_count() < len(jobs)]
     if demands or jobs["single_node"].any():
         what = demands[0] if demands else "single_node jobs"
         raise EscalaError(
-            f"workload {workload.name!r}: {form} cannot hold {what}: write Parquet (workload.jobs.write_parquet) "
-            "instead"
+            f"workload {workload.name!r}: {form} cannot hold {what}: write Parquet (workload.jobs.write_parquet) {or_}"
         )
     if form == "SWF" and workload.needs_speed():
         raise EscalaError(

@@ -14,6 +14,7 @@ from escala.workload.columns import NAMED
 from escala.workload.files import write_atomic
 from escala.workload.swf import refuse_unsayable
 from escala.workload.table import Workload
+from escala.workload.whole_nodes import on_hosts
 
 
 def write_batsim(
@@ -22,15 +23,22 @@ def write_batsim(
     platform_size: int | None = None,
     speed: float | None = None,
     names: Literal["v4", "v5"] = "v4",
+    node_cores: int | None = None,
 ) -> None:
     """Write a workload as Batsim JSON (gzipped if the name ends in `.gz`; the whole file or nothing).
 
     Jobs with load 0 become delays, with load 1 homogeneous parallel tasks of runtime x `speed` flops (or of their
     `flops`), others a task followed by a delay, so that energy is kept. `speed`: flop/s of one core; needed if any job
     computes. `platform_size`: `nb_res`; by default `max_cores` or the largest job. `names`: profile names of Batsim up
-    to 4 or from 5 on. Status, recorded waits and queues have no place there.
+    to 4 or from 5 on. `node_cores`: Batsim's hosts are nodes of so many cores, of which each job takes whole ones;
+    `speed` is then that of a host with one core at work. Status, recorded waits and queues have no place there.
+
+    Raises:
+        EscalaError: jobs that ask for nodes without `node_cores`, or that do not take whole ones.
     """
-    refuse_unsayable(workload, "Batsim's JSON")
+    if node_cores is not None:
+        workload = on_hosts(workload, node_cores)
+    refuse_unsayable(workload, "Batsim's JSON", "or give node_cores=16 (--node-cores 16) where jobs take whole nodes")
     jobs = workload.jobs
     if speed is not None:
         check_speed(speed)
