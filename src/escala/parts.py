@@ -25,7 +25,7 @@ from escala.workload.shapes import EXCLUSIVE, KIND, OF_GPUS, OF_MEMORY, OF_TASKS
 from escala.workload.tasks import MOST, ints_of, tasks_of
 
 Ints = NDArray[np.int64]
-BY_NODES = frozenset({codes.STRICT, codes.GREEDY, codes.EASY, codes.EASY_PRIORITY})
+BY_NODES = frozenset({codes.STRICT, codes.GREEDY, codes.EASY, codes.EASY_PRIORITY, codes.EASY_FAST, codes.EXTERNAL})
 """Ways to walk the queue that heed what jobs ask of nodes."""
 
 
@@ -113,6 +113,16 @@ def counting(jobs: Any, platform: Platform) -> dict[str, str]:
     why[KIND] = "" if _kinds(platform) else "has no kinds of GPUs"
     why[EXCLUSIVE] = "" if platform.cores.min() == platform.cores.max() else "has nodes of several sizes"
     return {one: why[one] for one in why if one in jobs.columns and jobs[one].null_count() < len(jobs)}
+
+
+def beside_cores(workloads: Iterable[Workload], platform: Platform) -> list[str]:
+    """The columns by which some jobs ask for more than cores of any nodes, and which count on a platform."""
+    found = list[str]()
+    for one in workloads:
+        found += [name for name, why in counting(one.jobs, platform).items() if not why]
+        found += ["single_node"] if one.jobs["single_node"].any() else []
+        found += [f"demand_{kind}" for kind in demands_of(one, platform)]
+    return list(dict.fromkeys(found))
 
 
 def _kinds(platform: Platform) -> list[str]:

@@ -80,6 +80,26 @@ class View:
         return self._see("free_cores")
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """Further kinds of resource that jobs of this run demand, in the order of `QueuedJob.demand`."""
+        return self._see("kinds")
+
+    @property
+    def free_kinds(self) -> NDArray[np.int64]:
+        """What no job holds of them, int64 [nodes, kinds], whatever the node's power state."""
+        return self._see("free_kinds")
+
+    def room_for(self, job: QueuedJob) -> NDArray[np.int64]:
+        """For how many parts of a waiting job each node has room, int64 [nodes], whatever the node's power state; for
+        how many of its cores, where it takes cores of any nodes."""
+        if job.parts == 0:
+            return np.minimum(self.free_cores, job.cores)
+        room = np.minimum(self.free_cores // job.part_cores, job.parts_per_node)
+        for demand, left in zip(job.demand, self.free_kinds.T, strict=True):
+            room = np.minimum(room, left // demand) if demand > 0 else room
+        return room
+
+    @property
     def free_now(self) -> int:
         """Free cores of nodes that are on."""
         return self._see("free_now")
@@ -151,14 +171,15 @@ class Commands:
         return code == codes.REFUSED_NONE
 
     def start(self, job: QueuedJob | int) -> bool:
-        """Start a waiting job on the lowest cores that it may be given."""
+        """Start a waiting job on the lowest cores that it may be given, or on the lowest nodes with room for its
+        parts."""
         return self._order(calls.START, job.row if isinstance(job, QueuedJob) else job)
 
     def start_on(self, job: QueuedJob | int, node: int | Sequence[int]) -> bool:
-        """Start a waiting single-node job on this node; or any job on the nodes of a list: it takes all free cores of
-        each, in this order, until it has all of its own. Nodes that are not on are woken for it, where it may wake
-        them. EscalaError for a list with a node that has no free cores or stands in it twice, with too few cores, or
-        with more nodes than are needed."""
+        """Start a waiting job that goes by nodes on this node, all of it; or any job on the nodes of a list: it takes
+        all free cores of each, or as many of its parts as there is room for, in this order, until it has all of its
+        own. Nodes that are not on are woken for it, where it may wake them. EscalaError for a list with a node that has
+        no room or stands in it twice, with too little room, or with more nodes than are needed."""
         return self._order(calls.START_ON, job.row if isinstance(job, QueuedJob) else job, node)
 
     def switch_off(self, node: int) -> bool:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, number_of
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, JOB
@@ -39,7 +39,10 @@ class QueuedJob(NamedTuple):
     wait_s: float
     user: int  # -1: unknown
     single_node: bool
-    demand: tuple[int, ...]  # per further resource kind
+    demand: tuple[int, ...]  # per further resource kind (`View.kinds`), of each part
+    parts: int = 0  # each lies on one node; 0: it takes cores of any nodes
+    part_cores: int = 0  # free cores that a node needs to have room for a part
+    parts_per_node: int = 0  # at most
 
 
 class EndedJob(NamedTuple):
@@ -102,11 +105,27 @@ def _queued(w: Any, i: int, rows: list[int]) -> list[QueuedJob]:
     now, at = w.s["now"].item(i), np.array(rows)
     demands = map(tuple, w.demand[i, at].tolist()) if w.demand.shape[1] else [()] * len(rows)
     return [
-        QueuedJob(row, cores, walltime / SECOND, submit / SECOND, (now - submit) / SECOND, user, single == 1, demand)
-        for row, (submit, _, walltime, cores, _, _, single, user), demand in zip(
-            rows, w.job[i, at].tolist(), demands, strict=True
+        QueuedJob(
+            row, cores, walltime / SECOND, submit / SECOND, (now - submit) / SECOND, user, single == 1, demand, *parts
+        )
+        for row, (submit, _, walltime, cores, _, _, single, user), demand, parts in zip(
+            rows, w.job[i, at].tolist(), demands, _parts(w, i, at), strict=True
         )
     ]
+
+
+def _parts(w: Any, i: int, rows: NDArray[np.int64]) -> list[tuple[int, int, int]]:
+    """What each of these jobs is made of: parts, cores that a node needs for one, and how many a node may hold."""
+    if w.o["plain"].item(i):
+        return [(0, 0, 0)] * len(rows)
+    job = w.job[i][rows]
+    one = (job["single"] > 0).astype(np.int64)
+    found = np.stack([one, one * job["cores"], one], axis=1)
+    if w.shape.shape[1] > 0:
+        many = job["single"] == 2
+        shape = w.shape[i][rows[many]]
+        found[many] = np.stack([shape[name] for name in ("parts", "share", "most")], axis=1)
+    return list(map(tuple, found.tolist()))
 
 
 def _running(w: Any, i: int, table: Any) -> list[RunningJob]:
@@ -181,19 +200,22 @@ QUESTIONS: dict[str, Callable[[Any, int], Any]] = {
     "node_states": lambda w, i: [NODE_STATES[p] for p in w.node["power"][i].tolist()],
     "node_cores": lambda w, i: w.node["cores"][i].astype(np.int64),
     "free_cores": _free_cores,
+    "free_kinds": lambda w, i: w.room[i].astype(np.int64),
     "free_now": lambda w, i: w.s["free_on"].item(i),
     "free_any": _free_any,
     "idle_since_s": _idle_since,
 }
-RUNNING = "running"
+RUNNING, KINDS = "running", "kinds"
 FIELDS = ("submit", "runtime", "walltime", "cores", "load", "killed", "single", "user")  # of a job, as unpacked above
 assert JOB.names == FIELDS
 
 
 def eyes(simulation: Any, i: int) -> Callable[[str], Any]:
-    """The sealed function behind a View: answers QUESTIONS, and RUNNING."""
+    """The sealed function behind a View: answers QUESTIONS, RUNNING and KINDS."""
 
     def answer(what: str) -> Any:
+        if what == KINDS:
+            return tuple(simulation.kinds)
         found = (
             _running(simulation.world, i, simulation.table) if what == RUNNING else QUESTIONS[what](simulation.world, i)
         )
@@ -294,18 +316,19 @@ def _start_at(simulation: Any, i: int, row: int, nodes: list[int | None]) -> int
     if twice := [node for k, node in enumerate(known) if node in known[:k]]:
         raise EscalaError(f"start_on: node {twice[0]} is named twice: name each node once")
     code, found = calls.start_at(simulation.table, i, row, np.array(known, np.int64))
+    if code not in (codes.REFUSED_NO_NODE, codes.REFUSED_TOO_FEW, codes.REFUSED_TOO_MANY):
+        return int(code)
+    parts, cores = _parts(simulation.world, i, np.array([row]))[0][0], simulation.world.job["cores"].item(i, row)
+    what, more = (number_of(parts, "part"), "") if parts else (str(cores), " cores")
     if code == codes.REFUSED_NO_NODE:
-        raise EscalaError(
-            f"start_on: node {found} has no cores for job {row} now: name nodes with free cores (View.free_cores)"
-        )
-    cores = simulation.world.job["cores"].item(i, row) if code in (codes.REFUSED_TOO_FEW, codes.REFUSED_TOO_MANY) else 0
+        lacks, which = ("room", "room (View.room_for)") if parts else ("cores", "free cores (View.free_cores)")
+        raise EscalaError(f"start_on: node {found} has no {lacks} for job {row} now: name nodes with {which}")
     if code == codes.REFUSED_TOO_FEW:
-        raise EscalaError(f"start_on: the nodes named have {found} free cores, and job {row} needs {cores}: name more")
-    if code == codes.REFUSED_TOO_MANY:
-        raise EscalaError(
-            f"start_on: job {row} has all of its {cores} cores from the first {found} of the nodes named: name no more"
-        )
-    return int(code)
+        had = f"room for {number_of(found, 'part')}" if parts else f"{found} free cores"
+        raise EscalaError(f"start_on: the nodes named have {had}, and job {row} needs {what}: name more")
+    raise EscalaError(
+        f"start_on: job {row} has all of its {what}{more} from the first {found} of the nodes named: name no more"
+    )
 
 
 def _whole(value: Any) -> int | None:

@@ -20,7 +20,7 @@ from escala.filling import fill_orders, fill_widths
 from escala.kernel import calls, codes
 from escala.kernel.allocate import Sizes, allocate
 from escala.kernel.clock import SECOND
-from escala.kernel.drive import DRIVERS, drive_easy_single
+from escala.kernel.drive import DRIVERS, SINGLE
 from escala.kernel.state import World
 from escala.kernel.world import table_of
 from escala.options import Options, Plan, microseconds
@@ -73,8 +73,7 @@ class Simulation:
         for i in range(len(self.workloads)):
             self._fill(i, plans[i])
             calls.prepare(self.table, i, self.options.start_off)
-        single = {} if self.plain else {codes.EASY: drive_easy_single, codes.EASY_PRIORITY: drive_easy_single}
-        self.drivers = [(DRIVERS | single)[plan.queueing] for plan in plans]
+        self.drivers = [(DRIVERS if self.plain else DRIVERS | SINGLE)[plan.queueing] for plan in plans]
         self.predictors = Predictors(self)
 
     def __len__(self) -> int:

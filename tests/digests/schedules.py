@@ -78,7 +78,10 @@ def ran(scheduler: Any, shutdown: str, number: int) -> str:
 
 
 RunningJob = namedtuple("RunningJob", ("row", "cores", "planned_end_s", "user", "walltime_s"))
-"""What the digests have of `escala.sealed.RunningJob`."""
+QueuedJob = namedtuple(
+    "QueuedJob", ("row", "cores", "walltime_s", "submit_s", "wait_s", "user", "single_node", "demand")
+)
+"""What the digests have of `escala.sealed.RunningJob` and `QueuedJob`."""
 
 
 class Seeing:
@@ -92,7 +95,7 @@ class Seeing:
         self.digest.take(
             view.now_s,
             view.queue_length,
-            repr(queue),
+            repr([QueuedJob(*job[:8]) for job in queue]),
             repr([RunningJob(*job[:5]) for job in view.running]),
             view.node_states,
             view.node_cores,

@@ -76,11 +76,9 @@ class Reservation:
         self.beyond: list[int] = []  # lowest-id: cores per node beside the reservation
         self.spare = 0  # latest-released: cores beside the reservation, counted
         if head.parts is not None:
-            for time in sorted({time for node in world.nodes for time in moments(world, head, node)}):
-                place = deal(head, world.nodes, lambda node, time=time: room_at(world, head, node, time))  # type: ignore[misc]
-                if place is not None:  # the earliest fit, on the nodes of lowest numbers
-                    self.s, self.kept = time, place
-                    return
+            fit = earliest_fit(world, head)
+            if fit is not None:
+                self.s, self.kept = fit
             return
         found = earliest_start(world, head)
         if found is not None:
@@ -221,33 +219,45 @@ def opens(world: World, job: Job, node: Node) -> Any:
 
 
 def moments(world: World, job: Job, node: Node) -> set[Any]:
-    """Plan times at which there is more room for the job on the node."""
+    """Plan times at which there is more room for the job on the node: what is unclaimed there opens, or what others
+    have is released."""
     first = opens(world, job, node)
-    return set() if first is None else {first} | {max(first, holder.planned_end) for holder, _ in node.holders}
+    return set() if first is None else {first, *(holder.planned_end for holder, _ in node.holders)}
 
 
 def room_at(world: World, job: Job, node: Node, time: Any) -> int:
     """For how many parts of the job there is room on the node at a plan time."""
     first = opens(world, job, node)
-    if first is None or first > time:
+    if first is None:
         return 0
-    past = [(j, count) for j, count in node.holders if j.planned_end > time]
+    opened = first <= time
+    over = [(j, count) for j, count in node.holders if j.planned_end <= time]
 
     def free(kind: str) -> int:
-        return node.capacity.get(kind, 0) - sum(j.demands.get(kind, 0) * j.parts_on[node.number] for j, _ in past)
+        released = sum(j.demands.get(kind, 0) * j.parts_on[node.number] for j, _ in over)
+        return released + (world.free_on(node, kind) if opened else 0)
 
-    return times(job, node.cores - sum(count for _, count in past), free)
+    return times(job, sum(count for _, count in over) + (world.free_on(node) if opened else 0), free)
+
+
+def earliest_fit(world: World, head: Job) -> tuple[Any, Allocation] | None:
+    """Of a head that goes by nodes: the earliest time at which they have room, and the lowest of them."""
+    for time in sorted({time for node in world.nodes for time in moments(world, head, node)}):
+        place = deal(head, world.nodes, lambda node, time=time: room_at(world, head, node, time))  # type: ignore[misc]
+        if place is not None:
+            return time, place
+    return None
 
 
 def easy_fast(world: World) -> None:
-    """The reservation is a time by count, computed when the job becomes head and kept; a job may pass only if it ends
-    by that time."""
+    """The reservation is a time, computed when the job becomes head and kept: by count, or by room on nodes for a head
+    that goes by them. A job may pass only if it ends by that time."""
     start_head_while_it_fits(world)
     if not world.queue:
         return
     head = world.queue[0]
     if world.reservation is None or world.reservation[0] is not head:
-        found = earliest_start(world, head)
+        found = earliest_start(world, head) if head.parts is None else earliest_fit(world, head)
         world.reservation = (head, None if found is None else found[0])
     limit = world.reservation[1]
     for job in world.queue[1:]:

@@ -36,7 +36,7 @@ def test_kernel_equals_oracle(family: str) -> None:
     compare()
 
 
-@pytest.mark.parametrize("family", ["strict", "greedy", "easy", "priority"])
+@pytest.mark.parametrize("family", ["strict", "greedy", "easy", "priority", "easy-fast"])
 def test_kernel_equals_oracle_where_jobs_ask_for_nodes(family: str) -> None:
     """Of 400 worlds of each family those in which some do."""
     found = 0

@@ -24,8 +24,8 @@ GREEDY = ("first-fit", "random", *(f"{name}-fit" for name in SCORES), "packer", 
 EASY = ("easy", "easy+", "easy++", "saf", *(f"easy-{name}" for name in SCORES))
 PRIORITY = tuple(f"easy:queue={name}" for name in SCORES)
 CONSERVATIVE = ("conservative", *(f"conservative:queue={name}" for name in SCORES))
-SPREADING_ONLY = ("easy-fast", *CONSERVATIVE)  # no single-node jobs, and what jobs ask of nodes does not count
-SCHEDULERS = (*STRICT, *GREEDY, *EASY, *PRIORITY, *SPREADING_ONLY)
+SPREADING_ONLY = CONSERVATIVE  # no single-node jobs, and what jobs ask of nodes does not count
+SCHEDULERS = (*STRICT, *GREEDY, *EASY, *PRIORITY, "easy-fast", *SPREADING_ONLY)
 GUARDED = {*STRICT, *GREEDY, *PRIORITY, *CONSERVATIVE} - {"fcfs", "first-fit", "conservative"}  # may have a guard
 SINGLE_NODE = tuple(name for name in SCHEDULERS if name not in SPREADING_ONLY)
 # also as a policy of commands, which asks for decisions at times of its own: `engines.Calling`
@@ -78,7 +78,7 @@ def draw(
     if scheduler in PRIORITY and rng.random() < 0.4:
         options["scheduler"] += f":backfill={rng.choice((*SCORES, *linear.NAMES))}"
     draw_estimates(rng, grid, jobs, options)
-    if shaped and single and rng.random() < 0.6 and "calls_s" not in options:  # a policy of commands goes by cores
+    if shaped and single and rng.random() < 0.6:
         shape_jobs(rng, jobs, platform, options)
     return Case(platform, jobs, options)
 

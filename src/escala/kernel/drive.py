@@ -16,7 +16,7 @@ from escala.kernel.conservative import conservative
 from escala.kernel.easy import easy, easy_fast
 from escala.kernel.priority import easy_priority
 from escala.kernel.schedule import greedy, strict
-from escala.kernel.single import easy_single
+from escala.kernel.single import easy_fast_single, easy_single
 from escala.kernel.world import one
 
 
@@ -99,6 +99,18 @@ def drive_easy_fast(table: Any, i: int, until: int) -> int:
 
 
 @compiled
+def drive_easy_fast_single(table: Any, i: int, until: int) -> int:
+    """The same where some jobs need one node or several kinds of resource."""
+    w = one(table, i)
+    while True:
+        stop = advance(w, until)
+        if stop != codes.DECISION:
+            return stop
+        if w.s[0].n_queued > 0:
+            easy_fast_single(w)
+
+
+@compiled
 def drive_conservative(table: Any, i: int, until: int) -> int:
     """Conservative backfilling."""
     w = one(table, i)
@@ -121,3 +133,9 @@ DRIVERS = {
     codes.CONSERVATIVE: drive_conservative,
     codes.EASY_PRIORITY: drive_easy_priority,
 }
+SINGLE = {
+    codes.EASY: drive_easy_single,
+    codes.EASY_PRIORITY: drive_easy_single,
+    codes.EASY_FAST: drive_easy_fast_single,
+}
+"""In place of these where jobs go by nodes, or ask for several kinds of resource."""

@@ -9,7 +9,7 @@ import numpy as np
 from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.clock import earlier
-from escala.kernel.fit import fits_now, may_wake, start_if_fits
+from escala.kernel.fit import fits_now, may_wake, on_at, start_if_fits
 from escala.kernel.jobs import start
 from escala.kernel.placement import readiness
 from escala.kernel.plans import planned_fine
@@ -126,32 +126,31 @@ def backfill_urgent(w: World, k: int, n: int, window: int, held: bool) -> None:
 @lean
 def _pass_fast(w: World, j: int) -> None:
     """Start job `j` if it fits now and ends by the head's time."""
-    s = w.s[0]
-    if fits_now(w, j):
-        ready = s.now if w.job[j].cores <= s.free_on else readiness(w, w.job[j].cores, False)
-        if ends_in_time(w, j, ready):
-            start(w, j, False, may_wake(w, j))
+    if fits_now(w, j) and ends_in_time(w, j, on_at(w, j)):
+        start(w, j, False, may_wake(w, j))
 
 
 @lean
-def easy_fast(w: World, frontier: Any) -> None:
-    """The head's time is found once, by count, when it becomes head; no core is reserved.
-
-    Order in a decision: the head; the queue (the next head is the first that does not fit); the new jobs, one by one.
-    Without a release only the new jobs.
-    """
+def head_without_time(w: World) -> bool:
+    """Jobs in front start while they fit; is the one that does not a new head? One that was head before keeps its
+    time."""
     s = w.s[0]
     if s.changed == 1 and s.head != codes.NONE:
         head = s.head
         s.head = codes.NONE
         if not start_if_fits(w, head):
             s.head = head
-    if s.head == codes.NONE:
-        while s.n_queued > 0 and start_if_fits(w, s.first):
-            pass
-        if s.n_queued == 0:
-            return
-        reserve_head(w, s.first, frontier)
+    if s.head != codes.NONE:
+        return False
+    while s.n_queued > 0 and start_if_fits(w, s.first):
+        pass
+    return s.n_queued > 0
+
+
+@lean
+def pass_fast(w: World) -> None:
+    """The others start that fit now and end by the head's time; without a release only the new ones are tried."""
+    s = w.s[0]
     if s.changed == 0:
         for j in range(s.new_from, s.next_job):
             if w.run[j].state == codes.QUEUED and j != s.head:
@@ -164,6 +163,19 @@ def easy_fast(w: World, frontier: Any) -> None:
             j = after
     else:
         _pass_fast_by_tree(w)
+
+
+@lean
+def easy_fast(w: World, frontier: Any) -> None:
+    """The head's time is found once, by count, when it becomes head; no core is reserved.
+
+    Order in a decision: the head; the queue (the next head is the first that does not fit); the new jobs, one by one.
+    Without a release only the new jobs.
+    """
+    if head_without_time(w):
+        reserve_head(w, w.s[0].first, frontier)
+    if w.s[0].head != codes.NONE:
+        pass_fast(w)
 
 
 @lean

@@ -7,7 +7,7 @@ import numpy as np
 from escala.compile import inlined, lean
 from escala.kernel.jobs import start
 from escala.kernel.parts import room_in
-from escala.kernel.placement import has_room
+from escala.kernel.placement import has_room, readiness, readiness_of_parts
 from escala.kernel.reservation import permission, usable
 from escala.kernel.state import World
 
@@ -24,6 +24,15 @@ def fits_now(w: World, j: int) -> bool:
     if w.job[j].single != 0:
         return has_room(w, j, may_wake(w, j))
     return w.job[j].cores <= usable(w, j)
+
+
+@lean
+def on_at(w: World, j: int) -> int:
+    """When all nodes would be on that job `j`, which fits now, would be given, us."""
+    cores = np.int64(w.job[j].cores)
+    if w.job[j].single != 0:
+        return readiness_of_parts(w, j, may_wake(w, j))
+    return w.s[0].now if cores <= w.s[0].free_on else readiness(w, cores, False)
 
 
 @lean

@@ -290,6 +290,38 @@ def has_room(w: World, j: int, any_power: bool) -> bool:
     return False
 
 
+@inlined
+def node_readiness(w: World, n: int, which: int) -> int:
+    """When node `n` of a set would be on, us."""
+    if which == codes.SET_BOOT:
+        return w.node[n].done
+    if which == codes.SET_OFF:
+        return w.s[0].now + w.profile[w.node[n].profile].on_us
+    return w.s[0].now
+
+
+@lean
+def readiness_of_parts(w: World, j: int, any_power: bool) -> int:
+    """When the nodes that `take_parts` would give to job `j` would all be on, us; nothing is taken."""
+    left = parts_of(w, j)
+    ready = w.s[0].now
+    last = codes.SET_OFF if any_power else codes.SET_ON
+    for which in range(codes.SET_ON, last + 1):
+        row = w.bits[which]
+        for i in range(row.shape[0]):
+            word = row[i]
+            while word != bits.ZERO:
+                n = (i << 6) + bits.lowest(word)
+                word &= word - bits.ONE
+                count = parts_on(w, j, n, left)
+                if count > 0:
+                    ready = max(ready, node_readiness(w, n, which))
+                    left -= count
+                    if left == 0:
+                        return ready
+    return ready
+
+
 @lean
 def take_parts(w: World, j: int, any_power: bool) -> int:
     """Give job `j` the lowest nodes with room for its parts, in the order on, switching on, off (they are there: the
@@ -356,9 +388,3 @@ def take_on(w: World, j: int, chunk: int, n: int, first: int, count: int) -> tup
     chunk = append_chunk(w, j, chunk, n, n, per)
     use_kinds(w, j, n, count)
     return chunk, take_cores(w, n, per)
-
-
-@lean
-def take_single(w: World, j: int, n: int) -> int:
-    """Give the single-node job `j` its demands on node `n`, which has room; returns when the node is on, us."""
-    return take_on(w, j, codes.NONE, n, 0, 1)[1]

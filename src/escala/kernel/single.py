@@ -14,13 +14,13 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import bits, codes
-from escala.kernel.easy import ends_in_time
+from escala.kernel.easy import ends_in_time, head_without_time, pass_fast
 from escala.kernel.fit import may_wake, start_if_fits
 from escala.kernel.jobs import place, start
 from escala.kernel.misses import is_hopeless, miss
 from escala.kernel.nodes import free_cores
 from escala.kernel.parts import cores_of, parts_in, parts_of, parts_on, room_in, share_of
-from escala.kernel.placement import readiness, take_on
+from escala.kernel.placement import node_readiness, readiness, take_on
 from escala.kernel.plans import following
 from escala.kernel.queue import NO_LIMIT, index_new, next_fit, row_at
 from escala.kernel.reservation import first_release, hold_of_head, next_switch
@@ -108,8 +108,9 @@ def _add_switched(w: World, j: int, cores: Any, room: Any, time: int) -> int:
 
 
 @lean
-def _reserve(w: World, j: int, cores: Any, room: Any) -> None:
-    """Set the reservation's time for the head `j`; `cores` and `room` become what others may use beyond it."""
+def _find_time(w: World, j: int, cores: Any, room: Any) -> int:
+    """Set the reservation's time for the head `j`; `cores` and `room` become what is free then. The end of its hold, if
+    that is still to come then, else NEVER_US."""
     s = w.s[0]
     held_until = hold_of_head(w, j)
     held = held_until != codes.NEVER_US
@@ -125,7 +126,7 @@ def _reserve(w: World, j: int, cores: Any, room: Any) -> None:
     while s.shadow_us == codes.NEVER_US:
         us, fine = first_release(w, frontier, size, switch, held_until)
         if us == codes.NEVER_US:
-            return
+            break
         while size > 0 and w.run[w.plans[frontier[0]]].plan == us and w.run[w.plans[frontier[0]]].fine == fine:
             position, size = following(w, frontier, size)
             worth += _release(w, w.plans[position], j, cores, room)
@@ -139,9 +140,19 @@ def _reserve(w: World, j: int, cores: Any, room: Any) -> None:
         if worth >= need:
             s.shadow_us = us
             s.shadow_fine = fine
+    return held_until
+
+
+@lean
+def _reserve(w: World, j: int, cores: Any, room: Any) -> None:
+    """Set the reservation's time for the head `j`; `cores` and `room` become what others may use beyond it."""
+    s = w.s[0]
+    held_until = _find_time(w, j, cores, room)
+    if s.shadow_us == codes.NEVER_US:
+        return
     s.extra = cores.sum() - w.job[j].cores
     _set_aside(w, j, cores, room)
-    if held and held_until != codes.NEVER_US:
+    if held_until != codes.NEVER_US:
         _add_unclaimed(w, j, cores, room, s.now)  # the head does without them
 
 
@@ -178,16 +189,6 @@ def _counted(w: World) -> bool:
     """latest-released: only the number of cores to spare beside the reservation is known. A head that goes by nodes
     names its nodes all the same."""
     return w.o[0].head == codes.LATEST_RELEASED and w.job[w.s[0].head].single == 0
-
-
-@inlined
-def _readiness_of(w: World, n: int, which: int) -> int:
-    """When node `n` of a set would be on, us."""
-    if which == codes.SET_BOOT:
-        return w.node[n].done
-    if which == codes.SET_OFF:
-        return w.s[0].now + w.profile[w.node[n].profile].on_us
-    return w.s[0].now
 
 
 @inlined
@@ -230,7 +231,7 @@ def _pass(w: World, j: int, cores: Any, room: Any, waking: bool) -> int:
                 if here == 0:
                     continue
                 left -= min(here, left)
-                if ends_in_time(w, j, _readiness_of(w, n, which)):
+                if ends_in_time(w, j, node_readiness(w, n, which)):
                     in_time -= min(here, in_time)
                 beside -= min(_beside(w, j, n, here, cores, room), beside)
                 if in_time == 0 or beside == 0:
@@ -257,7 +258,7 @@ def _take(w: World, j: int, in_time: bool, cores: Any, room: Any) -> None:
                 word &= word - bits.ONE
                 here = parts_on(w, j, n, left)
                 if here > 0 and in_time:
-                    here = here if ends_in_time(w, j, _readiness_of(w, n, which)) else 0
+                    here = here if ends_in_time(w, j, node_readiness(w, n, which)) else 0
                 elif here > 0:
                     here = _beside(w, j, n, here, cores, room)
                 if here > 0:
@@ -355,3 +356,12 @@ def easy_single(w: World) -> None:
         if row_at(w, rank) != s.head:
             missed = _try(w, row_at(w, rank), cores, room, missed)
         rank = next_fit(w, rank + 1, NO_LIMIT, NO_LIMIT, NO_LIMIT)
+
+
+@lean
+def easy_fast_single(w: World) -> None:
+    """One decision of `easy_fast`: the head's time is the earliest at which nodes have room for it."""
+    if head_without_time(w):
+        _find_time(w, w.s[0].first, w.cores, w.beyond)
+    if w.s[0].head != codes.NONE:
+        pass_fast(w)

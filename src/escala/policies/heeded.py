@@ -49,14 +49,15 @@ def heeded(scheduler_: str, shutdown: str, options: Options | None = None) -> fr
 
 
 def goes_by_nodes(scheduler_: str) -> bool:
-    """Does a scheduler look at what jobs ask of nodes (`escala.workload.shapes.OF_NODES`)? Slurm's rules do so in their
-    own way; agents, plug-ins and what plans cores of any nodes do not."""
+    """Are jobs placed by what they ask of nodes (`escala.workload.shapes.OF_NODES`)? Slurm's rules do so in their own
+    way; agents, plug-ins and other policies of commands start jobs on nodes with room for them, and rollout refuses
+    such jobs."""
     if is_slurm(scheduler_):
         return True
     try:
         return scheduler(scheduler_).queueing in BY_NODES
-    except EscalaError:
-        return False
+    except EscalaError:  # no scheduler of the kernel
+        return codes.EXTERNAL in BY_NODES
 
 
 def unheeded(scheduler_: str, shutdown: str, options: Options) -> frozenset[str]:

@@ -149,7 +149,8 @@ class Rollout:
     many kinds of job are tried at a decision. depth: at most so many waiting jobs are looked at, the first in the
     base's order. every_s: after a choice to wait, look again at the next multiple of this, s; None: after the mean time
     to the next event. optimism: of several bases, 1 takes the best in each future, 0 the best in the mean, between them
-    a mixture. Jobs take cores of any nodes; nodes are taken as on.
+    a mixture. Jobs take cores of any nodes, others are
+    refused; nodes are taken as on.
     """
 
     def __init__(
@@ -222,11 +223,7 @@ class Rollout:
         """(the job to start now, or None, mean time to the next event of the futures in s). visible: rows of the
         waiting jobs that may be chosen, by default all."""
         self._memory.see(view)
-        queue = view.queue
-        if any(job.single_node or any(job.demand) for job in queue):
-            raise EscalaError(
-                "rollout plans cores of any nodes; it cannot schedule single-node jobs or further resource kinds"
-            )
+        queue = self._spreading(view.queue)
         if not queue:
             return None, None
         queue = self._first(queue)
@@ -242,13 +239,24 @@ class Rollout:
         """The mean cost of starting each of these waiting jobs now, or (None) of waiting for the next event, over the
         same futures, each continued by the base that is best. Infinite for waiting where nothing will happen."""
         self._memory.see(view)
-        queue = self._first(view.queue)
+        queue = self._first(self._spreading(view.queue))
         place = {job.row: k for k, job in enumerate(queue)}
         waits = self._draw_futures(view, queue)
         choices = np.array([WAIT if row is None else place[row] for row in rows], np.int64)
         found = self._cost(waits, choices, slice(0, self.futures)).mean(axis=1)
         idle = waits[0].soon.min() >= codes.NEVER_US
         return [math.inf if row is None and idle else float(cost) for row, cost in zip(rows, found, strict=True)]
+
+    def _spreading(self, queue: list[QueuedJob]) -> list[QueuedJob]:
+        """The queue; EscalaError where a job asks for more than cores of any nodes."""
+        for job in queue:
+            if job.parts > 0 or any(job.demand):
+                raise EscalaError(
+                    f"{self.name} plans cores of any nodes; it cannot schedule single-node jobs, or others that ask "
+                    f"for nodes, memory or GPUs (job {job.row}): take easy or sjf-fit, or leave out what jobs ask of "
+                    "nodes"
+                )
+        return queue
 
     def _begin(self, view: View) -> None:
         if self._of() is not view:  # another run

@@ -23,6 +23,7 @@ from escala.kernel.resume import resume
 from escala.kernel.state import World
 from escala.kernel.world import WORLD, table_of
 from escala.options import Options, Plan, microseconds
+from escala.parts import beside_cores
 from escala.platform import Platform, read_platform
 from escala.policies.run import needs_switches
 from escala.simulation import Simulation
@@ -106,7 +107,8 @@ class Episodes:
         if not source.plain:
             raise EscalaError(
                 f"workload {self.days[0].name!r} has jobs that go by nodes or further resource kinds: this environment "
-                "plays jobs that take cores of any nodes only"
+                "plays jobs that take cores of any nodes only: leave out "
+                f"{', '.join(beside_cores(self.days, self.platform))}, or read accounting for a machine given as NxM"
             )
         self._take_jobs(source)
         self._take_starts(starts)

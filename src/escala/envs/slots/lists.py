@@ -22,6 +22,7 @@ from escala.kernel.allocate import Sizes, allocate
 from escala.kernel.state import JOB, World
 from escala.kernel.world import WORLD, table_of
 from escala.options import Options, Plan, microseconds
+from escala.parts import beside_cores
 from escala.platform import Platform, read_platform
 from escala.simulation import Simulation
 from escala.workload import Workload, read_workload
@@ -181,6 +182,11 @@ def given_lists(workloads: Any, platform: Any, unit_s: float, estimate: str) -> 
         admit.refuse(w, machine, admit.oversized(w, machine), "leave such jobs out of the workload")
     options = Options(record=False, estimate=estimate)
     source = Simulation(lists, machine, Plan(queueing=codes.EXTERNAL, period_s=unit_s), options)
+    if source.world.shape.shape[1] > 0:
+        raise EscalaError(
+            f"workload {lists[0].name!r}: jobs ask for several nodes or tasks, or whole nodes, and slots give each "
+            f"job one place: leave out {', '.join(beside_cores(lists, machine))}"
+        )
     sizes = np.array([len(admitted.rows) for admitted in source.admitted], np.int64)
     job = np.concatenate([source.world.job[i, :n] for i, n in enumerate(sizes)])
     kinds = ("cores", *source.kinds)

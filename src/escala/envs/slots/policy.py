@@ -197,6 +197,15 @@ class SlottedPolicy(EnvPolicy):
         first[:] = self._first_us  # of a job that may be long gone
         let_go(simulation.table, i, self._games.table)
 
+    def _undivided(self, simulation: Any, i: int) -> None:
+        """EscalaError where jobs are made of several parts: slots show one place for each."""
+        parted = np.flatnonzero(simulation.world.job[i]["single"] == 2)
+        if len(parted):
+            raise EscalaError(
+                f"{self.name} gives each job one place, and job {int(parted[0])} asks for several nodes or tasks, or "
+                "whole nodes: take easy or sjf-fit, or leave out what jobs ask of nodes"
+            )
+
     def _records(self, simulation: Any, i: int, games: Records) -> Records:
         """The games of a run that begins now, and what agents are shown in."""
         settings, drawn = games.settings, self.options.observation == "image"
@@ -291,6 +300,7 @@ class SlotPolicy(SlottedPolicy):
     def _begin(self, simulation: Any, i: int) -> Records:
         """Empty slots on this simulation's machine."""
         platform, chosen = simulation.platform, self.options
+        self._undivided(simulation, i)
         named = int(platform.cores.max()) == 1
         if not named and platform.n_nodes > 1:
             raise EscalaError(
