@@ -3,7 +3,6 @@ followers."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import tables as t
 from escala.platform.closures import FLEX
-from escala.platform.hostlist import hosts_of
+from escala.platform.constraints import features_mask, named_mask, places_of, refuse_others, strange_in
 from escala.platform.site import Partition, Site
 from escala.slurm.closed import names_of
 from escala.slurm.columns import Columns
@@ -95,7 +94,7 @@ class Asking:
         walltime = workload.jobs["walltime_s"].to_numpy()
         self.minutes = np.where(limited, np.ceil(walltime / 60 - 1e-9) * 60, t.NONE).astype(np.int64)
         self.classes: dict[tuple[int | str | None, ...], int] = {}
-        self.places = {name: k for k, name in enumerate(site.names)}
+        self.places = places_of(site)
         self.masks: list[NDArray[np.bool_]] = []
         self.numbers = {one.name: k for k, one in enumerate(site.partitions)}
         self.cpus = np.asarray(site.cores)
@@ -188,11 +187,9 @@ class Asking:
 
     def _lacking(self, j: int) -> str:
         """What it asks for and no node of the site has; "" where there is nothing."""
-        have = {one for node in self.site.features for one in node}
-        asked = self.features[j]
-        for word in words_of(asked) if asked else ():
-            if word not in JOINED and word not in have:
-                return f"it needs feature {quoted(word)}, which no node of site {quoted(self.site.name)} has"
+        word = strange_in(self.site, self.features[j])
+        if word is not None:
+            return f"it needs feature {quoted(word)}, which no node of site {quoted(self.site.name)} has"
         kind = self.kinds[j]
         if kind is not None and kind not in self.site.gpu_kinds:
             known = ", ".join(self.site.gpu_kinds) or "none"
@@ -250,32 +247,20 @@ class Asking:
         key = (self.numbers[part.name], self.features[j] or None, inside, self.required[j], self.excluded[j])
         if key not in self.classes:
             self.classes[key] = len(self.masks)
+            ident = self.workload.jobs["job_id"][j]
             mask = np.zeros(self.site.n_nodes, bool)
             mask[list(part.nodes)] = True
             spans = [one for one in self.site.closed if inside is not None and one.name == inside]
             if spans and not any(FLEX in one.flags for one in spans):
                 mask &= np.isin(np.arange(self.site.n_nodes), [n for one in spans for n in one.nodes])
             if self.required[j]:
-                required = self._named(j, self.required[j])
-                if self.shape[j, t.MIN_NODES] != required.sum():
-                    raise EscalaError(
-                        f"job {quoted(self.workload.jobs['job_id'][j])}: required_nodes are {required.sum()} nodes: "
-                        "give as many as nodes; others beside them are not modelled"
-                    )
+                required = named_mask(self.site, self.places, self.required[j], ident)
+                refuse_others(int(required.sum()), int(self.shape[j, t.MIN_NODES]), ident)
                 mask &= required
             if self.excluded[j]:
-                mask &= ~self._named(j, self.excluded[j])
+                mask &= ~named_mask(self.site, self.places, self.excluded[j], ident)
             self.masks.append(mask & features_mask(self.site, self.features[j]))
         return self.classes[key]
-
-    def _named(self, j: int, hosts: str | None) -> NDArray[np.bool_]:
-        """The nodes of a host list; EscalaError for one that is not there."""
-        where = f"job {quoted(self.workload.jobs['job_id'][j])}"
-        names = hosts_of(hosts or "", where)
-        strange = next((name for name in names if name not in self.places), None)
-        if strange is not None:
-            raise EscalaError(f"{where}: names node {quoted(strange)}, which site {quoted(self.site.name)} has not")
-        return np.isin(np.arange(self.site.n_nodes), [self.places[name] for name in names])
 
     def _barred(self, j: int, part: Partition, limit: int) -> str:
         if not part.up:
@@ -340,24 +325,3 @@ class Asking:
             limited & (runtime >= limit),
             limited & (runtime > limit + LATE_S),
         )
-
-
-JOINED = ("&", "|", ",")
-
-
-def words_of(features: str) -> list[str]:
-    """Features and what joins them."""
-    return re.split(r"([&|,])", features.replace(" ", "").replace("(", "").replace(")", ""))
-
-
-def features_mask(site: Site, text: str | None) -> NDArray[np.bool_]:
-    """Nodes with these features, joined by & (or a comma) and |, from the left."""
-    mask = np.ones(site.n_nodes, bool)
-    joined = "&"
-    for word in words_of(text) if text is not None else ():
-        if word in JOINED:
-            joined = word
-            continue
-        have = np.array([word in node for node in site.features])
-        mask = mask | have if joined == "|" else mask & have
-    return mask

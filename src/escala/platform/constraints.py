@@ -1,0 +1,83 @@
+"""Which nodes of a platform have features, and which ones host lists name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.errors import EscalaError, quoted
+from escala.platform.hostlist import hosts_of
+from escala.platform.platform import Platform
+from escala.platform.site import Site
+
+Mask = NDArray[np.bool_]
+JOINED = ("&", "|", ",")
+
+
+def _words_of(features: str) -> list[str]:
+    """Features and what joins them."""
+    return re.split(r"([&|,])", features.replace(" ", "").replace("(", "").replace(")", ""))
+
+
+def has_features(platform: Platform) -> bool:
+    """Do its nodes have any?"""
+    return isinstance(platform, Site) and any(platform.features)
+
+
+def has_names(platform: Platform) -> bool:
+    """Has it nodes that somebody named?"""
+    return isinstance(platform, Site) or platform.names != Platform.uniform(platform.n_nodes).names
+
+
+def strange_in(platform: Platform, text: str | None) -> str | None:
+    """The first feature that no node has; None where there is none."""
+    have = {one for node in _features_of(platform) for one in node}
+    return next((word for word in _words_of(text) if word not in JOINED and word not in have), None) if text else None
+
+
+def _features_of(platform: Platform) -> tuple[tuple[str, ...], ...]:
+    return platform.features if isinstance(platform, Site) else ((),) * platform.n_nodes
+
+
+def features_mask(platform: Platform, text: str | None) -> Mask:
+    """bool [nodes]: nodes with these features, joined by & (or a comma) and |, from the left."""
+    mask = np.ones(platform.n_nodes, bool)
+    joined = "&"
+    for word in _words_of(text) if text is not None else ():
+        if word in JOINED:
+            joined = word
+            continue
+        have = np.array([word in node for node in _features_of(platform)])
+        mask = mask | have if joined == "|" else mask & have
+    return mask
+
+
+def places_of(platform: Platform) -> dict[str, int]:
+    """Node by name."""
+    return {name: k for k, name in enumerate(platform.names)}
+
+
+def named_mask(platform: Platform, places: Mapping[str, int], hosts: str | None, job: str) -> Mask:
+    """bool [nodes]: the nodes of a host list; `EscalaError` for one that is not there. places: see `places_of`. job:
+    the one that names them."""
+    where = f"job {quoted(job)}"
+    names = hosts_of(hosts or "", where)
+    strange = next((name for name in names if name not in places), None)
+    if strange is not None:
+        what = "site" if isinstance(platform, Site) else "platform"
+        raise EscalaError(f"{where}: names node {quoted(strange)}, which {what} {quoted(platform.name)} has not")
+    mask = np.zeros(platform.n_nodes, bool)
+    mask[[places[name] for name in names]] = True
+    return mask
+
+
+def refuse_others(required: int, nodes: int, job: str) -> None:
+    """`EscalaError` for a job that names another number of nodes than it asks for."""
+    if nodes != required:
+        raise EscalaError(
+            f"job {quoted(job)}: required_nodes are {required} nodes: give as many as nodes; others beside them are "
+            "not modelled"
+        )
