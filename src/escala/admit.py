@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from escala.errors import EscalaError, quoted
+from escala.allowed import strange_feature, told_by
+from escala.errors import EscalaError, number_of, quoted
 from escala.estimates import lengths_us
 from escala.forks import check_fork
 from escala.kernel.clock import SECOND
@@ -113,11 +114,20 @@ def refuse(
     demand = ", ".join(
         f"{v} {k.removeprefix('demand_')}" for k, v in job.items() if k == "cores" or k.startswith("demand_")
     )
-    where = "on one node" if job["single_node"] else f"of {platform.total_cores} cores"
-    if parts is not None and parts.parts[row] > 0 and not job["single_node"]:
+    where, mend = "on one node" if job["single_node"] else f"of {platform.total_cores} cores", "use a larger platform"
+    bound = parts is not None and parts.which[row] > 0
+    if parts is not None and parts.parts[row] > 0 and (bound or not job["single_node"]):
         demand, where = parts.told(row), "on nodes as they are"
+    if parts is not None and parts.allowed is not None and bound:
+        may = int(parts.allowed.mask(parts.which[row], platform.n_nodes).sum())
+        where = f"on the {may} of {number_of(platform.n_nodes, 'node')} that its {told_by(job)} leave"
+        mend = "let it lie on others"
     more = f" (and {further} more jobs)" if further else ""
+    who = f"job {job['job_id']!r} of workload {workload.name!r} needs"
+    strange = strange_feature(job, platform)
+    if strange is not None:
+        none = f"feature {quoted(strange)}, which no node of platform {platform.name!r} has"
+        raise EscalaError(f"{who} {none}{more}: give one that some node has, or {else_}")
     raise EscalaError(
-        f"job {job['job_id']!r} of workload {workload.name!r} needs {demand} and can never run {where} "
-        f"on platform {platform.name!r}{more}: use a larger platform, or {else_}"
+        f"{who} {demand} and can never run {where} on platform {platform.name!r}{more}: {mend}, or {else_}"
     )

@@ -3,25 +3,27 @@
 A job of n nodes has n parts, each on a node of its own, and a single-node job one. Its cores are spread evenly over
 them, by whole tasks; of memory by the core and GPUs by the task each node gives what its largest part needs. Without
 `nodes`, a job that asks for something of each node, or for whole ones, has the fewest that could hold it; other tasks
-pack as they fit: each is a part, and a node may hold several.
+pack as they fit: each is a part, and a node may hold several. On which nodes parts may lie: `escala.allowed`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.allowed import Allowed, allowed_of
 from escala.errors import EscalaError, number_of
 from escala.kernel import codes
 from escala.kernel.state import World
 from escala.platform import Platform
+from escala.platform.constraints import has_features, has_names
 from escala.platform.site import GPU, MEMORY
 from escala.workload import Workload
-from escala.workload.shapes import EXCLUSIVE, KIND, OF_GPUS, OF_MEMORY, OF_TASKS
+from escala.workload.shapes import EXCLUSIVE, FEATURES, KIND, OF_GPUS, OF_MEMORY, OF_TASKS, PLACES
 from escala.workload.tasks import MOST, ints_of, tasks_of
 
 Ints = NDArray[np.int64]
@@ -33,7 +35,7 @@ BY_NODES = frozenset({codes.STRICT, codes.GREEDY, codes.EASY, codes.EASY_PRIORIT
 class Parts:
     """int64 [jobs] each: cores that they ask for; how many parts they have (0: cores of any nodes), how many of them a
     node may hold, cores of a large part, of the others, and how many are large; demand of each part by kind; which ask
-    for what no node has."""
+    for what no node has; on which nodes each may lie."""
 
     cores: Ints
     parts: Ints
@@ -43,6 +45,7 @@ class Parts:
     large: Ints
     demands: dict[str, Ints] = field(default_factory=dict)
     never: NDArray[np.bool_] | None = None
+    allowed: Allowed | None = None  # nodes on which each may lie; None: all
 
     @property
     def held(self) -> Ints:
@@ -53,7 +56,19 @@ class Parts:
     @property
     def single(self) -> Ints:
         """As in the kernel's JOB: 0: cores of any nodes, 1: one node, 2: as these tables say."""
-        return np.where(self.parts > 1, 2, np.where(self.held == self.cores, self.parts, 2))
+        plain = (self.held == self.cores) & (self.which == 0)
+        return np.where(self.parts > 1, 2, np.where(plain, self.parts, 2))
+
+    @property
+    def which(self) -> Ints:
+        """The set of nodes on which each job may lie, a row of `allowed.sets`, int64 [jobs]; 0: all nodes."""
+        return np.zeros(len(self.cores), np.int64) if self.allowed is None else self.allowed.which
+
+    @property
+    def sets(self) -> NDArray[np.uint64]:
+        """As `World.allowed`: uint64 [sets or 0, words]."""
+        some = self.allowed is not None and len(self.allowed.sets) > 1
+        return self.allowed.sets if self.allowed is not None and some else np.zeros((0, 0), np.uint64)
 
     def told(self, row: int) -> str:
         """What a job needs, in words."""
@@ -71,12 +86,13 @@ class Parts:
         at = np.flatnonzero(self.parts > 0)
         if len(at):
             columns = [platform.cores, *(platform.resources[kind] for kind in self.demands)]
-            shapes, counts = np.unique(np.stack(columns, axis=1), axis=0, return_counts=True)
-            wanted = np.stack([self.share, *self.demands.values()], axis=1)[at]
-            room = np.zeros(len(at), np.int64)
-            for shape, count in zip(shapes, counts, strict=True):
-                room += count * np.minimum(_times(shape, wanted), self.most[at])
-            found[at] = room < self.parts[at]
+            shapes, of_node = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+            for nodes, rows in _by_nodes(self.allowed, at, platform):
+                wanted = np.stack([self.share, *self.demands.values()], axis=1)[rows]
+                room = np.zeros(len(rows), np.int64)
+                for k, count in enumerate(np.bincount(of_node[nodes])):
+                    room += count * np.minimum(_times(shapes[k], wanted), self.most[rows]) if count else 0
+                found[rows] = room < self.parts[rows]
         return found if self.never is None else found | self.never
 
     def fill(self, w: World, i: int, rows: Ints, kinds: list[str]) -> None:
@@ -91,6 +107,9 @@ class Parts:
         if w.shape.shape[1] > 0:
             for name in ("parts", "most", "large", "share", "less"):
                 w.shape[i, :n][name] = getattr(self, name)[rows]
+            w.shape[i, :n]["allowed"] = self.which[rows]
+        if len(self.sets):
+            w.allowed[i, : len(self.sets)] = self.sets
 
 
 def most_single(made: Iterable[Parts | None]) -> int:
@@ -111,6 +130,8 @@ def counting(jobs: Any, platform: Platform) -> dict[str, str]:
     why |= dict.fromkeys(OF_MEMORY, "" if MEMORY in platform.resources else "counts no memory")
     why |= dict.fromkeys(OF_GPUS, "" if GPU in platform.resources else "has no GPUs")
     why[KIND] = "" if _kinds(platform) else "has no kinds of GPUs"
+    why |= dict.fromkeys(PLACES, "" if has_names(platform) else "has no names of nodes")
+    why[FEATURES] = "" if has_features(platform) else "has no features of nodes"
     why[EXCLUSIVE] = "" if platform.cores.min() == platform.cores.max() else "has nodes of several sizes"
     return {one: why[one] for one in why if one in jobs.columns and jobs[one].null_count() < len(jobs)}
 
@@ -127,6 +148,15 @@ def beside_cores(workloads: Iterable[Workload], platform: Platform) -> list[str]
 
 def _kinds(platform: Platform) -> list[str]:
     return [kind for kind in platform.resources if kind.startswith(f"{GPU}:")]
+
+
+def _by_nodes(allowed: Allowed | None, rows: Ints, platform: Platform) -> Iterator[tuple[Any, Ints]]:
+    """(nodes of a platform, those of these jobs that may lie on them, and on no others)."""
+    if allowed is None or len(rows) == 0:
+        yield from [(slice(None), rows)] if len(rows) else []
+        return
+    for which, mine in allowed.by_set(rows):
+        yield allowed.mask(which, platform.n_nodes), mine
 
 
 def _times(have: Ints, wanted: Ints) -> Ints:
@@ -156,6 +186,9 @@ class _Asked:
             self._ints(name) for name in (*OF_MEMORY, *OF_GPUS, EXCLUSIVE)
         )
         self.whole = exclusive > 0
+        self.allowed = allowed_of(jobs, platform, columns)
+        if self.allowed is not None:
+            self.nodes = np.where((self.nodes < 0) & (self.allowed.required > 0), 1, self.nodes)
 
     def _ints(self, name: str) -> Ints:
         asked = ints_of(self.jobs, name, 0) if name in self.columns else np.zeros(len(self.jobs), np.int64)
@@ -164,8 +197,12 @@ class _Asked:
     def parts(self) -> Parts:
         """All of it."""
         of_each = (self.memory_node > 0) | (self.gpus_node > 0) | self.whole
-        nodes = np.where(self.nodes < 0, np.where(of_each, self._fewest(), 0), self.nodes)
+        nodes = np.where(self.nodes < 0, 0, self.nodes)
+        least = np.flatnonzero((self.nodes < 0) & of_each)
+        for where, rows in _by_nodes(self.allowed, least, self.platform):
+            nodes[rows] = self._fewest(where, rows)
         packs = (self.per > 1) | (self.per_node > 0) | (self.gpus_task > 0) | (self.memory_core > 0)
+        packs |= self.allowed.which > 0 if self.allowed is not None else False
         packed = (nodes == 0) & packs
         parts = np.where(packed, self.tasks, nodes)
         by_task = self.cores == self.tasks * self.per
@@ -179,20 +216,28 @@ class _Asked:
         large = np.where(share == less, parts, units % spread)
         most = np.where(packed, np.minimum(np.where(self.per_node > 0, self.per_node, self.tasks), parts), 1)
         of_part = np.where(packed, 1, -(-self.tasks // spread))  # tasks
-        return Parts(self.cores, parts, most, share, less, large, *self._further(share, of_part, parts > 0))
+        further = self._further(share, of_part, parts > 0)
+        return Parts(self.cores, parts, most, share, less, large, *further, self.allowed)
 
-    def _fewest(self) -> Ints:
-        """The fewest nodes that could hold each job; 1 where none could."""
-        best = np.zeros(len(self.jobs), np.int64)
+    def _fewest(self, nodes: Any, rows: Ints) -> Ints:
+        """The fewest of these nodes that could hold each of these jobs, with its tasks dealt out evenly; where none
+        could, as many as the best would have to be, or 1."""
         none = np.zeros(self.platform.n_nodes, np.int64)
-        memory, gpus = (self.platform.resources.get(kind, none) for kind in (MEMORY, GPU))
-        for cores, mb, gpu in np.unique(np.stack([self.platform.cores, memory, gpus], axis=1), axis=0):
-            of_task = np.stack([self.per, self.memory_core * self.per, self.gpus_task], axis=1)
-            tasks = _times(np.array([cores, mb, gpu]), of_task)
-            able = (self.memory_node <= mb) & (self.gpus_node <= gpu)
-            best = np.maximum(best, np.where(able, tasks, 0))
-        best = np.where(self.per_node > 0, np.minimum(best, self.per_node), best)
-        return np.where(best > 0, -(-self.tasks // np.maximum(best, 1)), 1)
+        columns = [self.platform.cores, *(self.platform.resources.get(kind, none) for kind in (MEMORY, GPU))]
+        shapes, counts = np.unique(np.stack(columns, axis=1)[nodes], axis=0, return_counts=True)
+        of_task = np.stack([self.per, self.memory_core * self.per, self.gpus_task], axis=1)[rows]
+        tasks = self.tasks[rows]
+        most = np.where(self.per_node[rows] > 0, self.per_node[rows], tasks)
+        held = np.zeros((len(rows), len(shapes)), np.int64)  # tasks on a node
+        for k, (cores, mb, gpu) in enumerate(shapes):
+            able = (self.memory_node[rows] <= mb) & (self.gpus_node[rows] <= gpu)
+            held[:, k] = np.where(able, np.minimum(_times(np.array([cores, mb, gpu]), of_task), most), 0)
+        order = np.argsort(-held, axis=1, kind="stable")
+        held = np.take_along_axis(held, order, axis=1)
+        needed = np.where(held > 0, -(-tasks[:, None] // np.maximum(held, 1)), 1)
+        enough = (held > 0) & (needed <= np.cumsum(counts[order], axis=1))
+        best = np.where(enough, needed, MOST).min(axis=1, initial=MOST)
+        return np.where(best < MOST, best, needed[:, 0] if len(shapes) else 1)
 
     def _further(self, share: Ints, tasks: Ints, placed: NDArray[np.bool_]) -> tuple[dict[str, Ints], Any]:
         """Demands of each part, of `share` cores and so many tasks; jobs that ask for a kind of GPU that there is

@@ -89,6 +89,11 @@ class View:
         """What no job holds of them, int64 [nodes, kinds], whatever the node's power state."""
         return self._see("free_kinds")
 
+    @property
+    def node_sets(self) -> NDArray[np.bool_]:
+        """Nodes on which jobs may lie, bool [sets, nodes], by `QueuedJob.node_set`; the first is of all nodes."""
+        return self._see("node_sets")
+
     def room_for(self, job: QueuedJob) -> NDArray[np.int64]:
         """For how many parts of a waiting job each node has room, int64 [nodes], whatever the node's power state; for
         how many of its cores, where it takes cores of any nodes."""
@@ -97,7 +102,7 @@ class View:
         room = np.minimum(self.free_cores // job.part_cores, job.parts_per_node)
         for demand, left in zip(job.demand, self.free_kinds.T, strict=True):
             room = np.minimum(room, left // demand) if demand > 0 else room
-        return room
+        return room * self.node_sets[job.node_set] if job.node_set else room
 
     @property
     def free_now(self) -> int:

@@ -43,6 +43,7 @@ class QueuedJob(NamedTuple):
     parts: int = 0  # each lies on one node; 0: it takes cores of any nodes
     part_cores: int = 0  # free cores that a node needs to have room for a part
     parts_per_node: int = 0  # at most
+    node_set: int = 0  # of `View.node_sets`, the nodes on which they may lie
 
 
 class EndedJob(NamedTuple):
@@ -114,17 +115,18 @@ def _queued(w: Any, i: int, rows: list[int]) -> list[QueuedJob]:
     ]
 
 
-def _parts(w: Any, i: int, rows: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-    """What each of these jobs is made of: parts, cores that a node needs for one, and how many a node may hold."""
+def _parts(w: Any, i: int, rows: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
+    """What each of these jobs is made of: parts, cores that a node needs for one, how many a node may hold, and the set
+    of nodes on which they may lie."""
     if w.o["plain"].item(i):
-        return [(0, 0, 0)] * len(rows)
+        return [(0, 0, 0, 0)] * len(rows)
     job = w.job[i][rows]
     one = (job["single"] > 0).astype(np.int64)
-    found = np.stack([one, one * job["cores"], one], axis=1)
+    found = np.stack([one, one * job["cores"], one, 0 * one], axis=1)
     if w.shape.shape[1] > 0:
         many = job["single"] == 2
         shape = w.shape[i][rows[many]]
-        found[many] = np.stack([shape[name] for name in ("parts", "share", "most")], axis=1)
+        found[many] = np.stack([shape[name] for name in ("parts", "share", "most", "allowed")], axis=1)
     return list(map(tuple, found.tolist()))
 
 
@@ -177,6 +179,13 @@ def _free_cores(w: Any, i: int) -> NDArray[np.int64]:
     return free
 
 
+def _node_sets(w: Any, i: int) -> NDArray[np.bool_]:
+    sets, nodes = w.allowed[i], w.node.shape[1]
+    if len(sets) == 0:
+        return np.ones((1, nodes), bool)
+    return np.unpackbits(sets.view(np.uint8), axis=1, count=nodes, bitorder="little").astype(bool)
+
+
 def _idle_since(w: Any, i: int) -> NDArray[np.float64]:
     node = w.node[i]
     idle = (node["power"] == codes.ON) & (_free_cores(w, i) == node["cores"])
@@ -200,6 +209,7 @@ QUESTIONS: dict[str, Callable[[Any, int], Any]] = {
     "node_states": lambda w, i: [NODE_STATES[p] for p in w.node["power"][i].tolist()],
     "node_cores": lambda w, i: w.node["cores"][i].astype(np.int64),
     "free_cores": _free_cores,
+    "node_sets": _node_sets,
     "free_kinds": lambda w, i: w.room[i].astype(np.int64),
     "free_now": lambda w, i: w.s["free_on"].item(i),
     "free_any": _free_any,

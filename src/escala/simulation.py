@@ -117,6 +117,7 @@ class Simulation:
             agenda=conservative,
             multi=not self.plain,
             shaped=single > 1,
+            allowed=max((len(one.parts.sets) for one in self.admitted if one.parts is not None), default=0),
             chunks=min(CHUNKS_PER_JOB, p.n_nodes) * jobs if self.options.record else 0,
             orders=max((plan.orders for plan in plans), default=0),
             numbered=any(plan.numbered for plan in plans),

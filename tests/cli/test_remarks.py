@@ -175,13 +175,21 @@ def test_shapes_that_a_scheduler_does_not_see_are_told(escala_: Escala, tmp_path
         "remark: what jobs ask for by reservation counts under the scheduler slurm alone",
         "remark: what jobs ask for by gpus_per_node does not count under easy: platform '2x2' has no GPUs",
     ]
+    named = tmp_path / "named.parquet"
+    pl.DataFrame({**jobs, "excluded_nodes": [None, "n2"]}).write_parquet(named)
+    outcome = escala_("simulate", named, "--platform", "2x2", "--scheduler", "easy")
+    said = (
+        "remark: what jobs ask for by excluded_nodes does not count under easy: platform '2x2' has no names of nodes\n"
+    )
+    assert outcome.err == said
     site = tmp_path / "site.toml"
     site.write_text(
         'name = "two"\n[[nodes]]\nnames = "n[1-2]"\ncores = 2\n[[partitions]]\nname = "all"\nnodes = "ALL"\ndefault = '
         "true\n"
     )
-    outcome = escala_("simulate", table, "--platform", site, "--scheduler", "slurm")
-    assert outcome.status == 0 and "what jobs ask for" not in outcome.err
+    for columns, scheduler in ((table, "slurm"), (named, "easy")):
+        outcome = escala_("simulate", columns, "--platform", site, "--scheduler", scheduler)
+        assert outcome.status == 0 and "what jobs ask for" not in outcome.err
 
 
 def test_lost_runs_are_told_beside_the_figures_that_leave_them_out(escala_: Escala, tmp_path: Path) -> None:

@@ -3,12 +3,14 @@ first breach.
 
 The tables are polars data frames or lists of dicts with the columns of docs/design.md, section 3; `allocations` has
 job_id, node, cores. A platform is a dict {"cores": [per node], "profiles": [dict], "profile_of": [per node],
-"resources": {kind: [per node]}}. Times are compared in whole microseconds, joules to 1e-9 relative.
+"resources": {kind: [per node]}, "names": [per node], "features": [per node]}; the last two may be left out. Times are
+compared in whole microseconds, joules to 1e-9 relative.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from typing import Any
 
@@ -53,6 +55,7 @@ def check(result: Any, workload: Rows, platform: dict[str, Any], until_s: float 
     times_of_jobs(jobs, workload, until_s)
     places_agree(jobs, places, workload)
     nothing_overused(jobs, places, workload, platform, until_s)
+    where_they_may_lie(places, workload, platform)
     begin, end = window(jobs, until_s)
     nodes_cover(nodes, len(platform["cores"]), begin, end)
     states_follow(nodes, platform, begin, end)
@@ -122,6 +125,23 @@ def places_agree(jobs: Rows, places: Rows, workload: Rows) -> None:
         assert numbers(row["nodes"]) == sorted(mine), name
         if job.get("nodes") or job.get("single_node"):
             assert len(mine) == (job.get("nodes") or 1), name
+
+
+def where_they_may_lie(places: Rows, workload: Rows, platform: dict[str, Any]) -> None:
+    """Each node that a job has is one of those that it requires, none of those that it excludes, and has the features
+    that it asks for, where the platform has names and features."""
+    asked = {str(row["job_id"]): row for row in workload}
+    names, features = platform.get("names"), platform.get("features", [])
+    for place in places:
+        job, node, what = asked[place["job_id"]], place["node"], f"job {place['job_id']} on node {place['node']}"
+        if names is not None:
+            assert not job.get("required_nodes") or names[node] in job["required_nodes"].split(","), what
+            assert names[node] not in (job.get("excluded_nodes") or "").split(","), what
+        if job.get("features") and any(features):
+            has = True
+            for either, word in re.findall("([|&,]?)([^|&,]+)", job["features"]):
+                has = has or word in features[node] if either == "|" else has and word in features[node]
+            assert has, f"{what} with {features[node]}: {job['features']}"
 
 
 def runs(jobs: Rows, until_s: float | None) -> dict[str, tuple[int, int]]:

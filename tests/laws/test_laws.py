@@ -51,6 +51,15 @@ def test_the_unspoilt_tables_pass() -> None:
     check(result(), JOBS, PLATFORM)
 
 
+def test_a_job_on_a_node_where_it_may_not_lie_is_noticed() -> None:
+    named = {**PLATFORM, "names": ["n0", "n1"], "features": [["x"], ["y"]]}
+    for asked in ({"features": "x&y|y"}, {"excluded_nodes": "n0"}, {"required_nodes": "n1", "nodes": 1}):
+        jobs = [{**JOBS[1], **asked}]
+        check(simulate(jobs, named), jobs, named)
+        with pytest.raises(AssertionError, match="job b on node 0"):
+            check(simulate([{**JOBS[1], "nodes": 1}], named), jobs, named)
+
+
 def _set(table: str, row: int, **values: Any) -> Callable[[Tables], None]:
     def spoil(tables: Tables) -> None:
         getattr(tables, table)[row].update(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.oracle.nodes import deal, parts_in, times
+from tests.oracle.nodes import deal, may_lie, parts_in, times
 from tests.oracle.scores import Scheduler, Score, ordered
 from tests.oracle.world import (
     OFF,
@@ -228,7 +228,7 @@ def moments(world: World, job: Job, node: Node) -> set[Any]:
 def room_at(world: World, job: Job, node: Node, time: Any) -> int:
     """For how many parts of the job there is room on the node at a plan time."""
     first = opens(world, job, node)
-    if first is None:
+    if first is None or not may_lie(job, node):
         return 0
     opened = first <= time
     over = [(j, count) for j, count in node.holders if j.planned_end <= time]

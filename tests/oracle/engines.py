@@ -47,7 +47,8 @@ def run_kernel(case: Case) -> Any:
     options = dict(case.options)
     if "calls_s" in options:
         options["scheduler"] = Calling(options["scheduler"], options.pop("calls_s"))
-    platform = escala.Platform(
+    site = {name: tuple(case.platform[name]) for name in ("names", "features") if name in case.platform}
+    platform = (escala.Site if site else escala.Platform)(
         name="world",
         cores=case.platform["cores"],
         profiles=tuple(
@@ -55,6 +56,7 @@ def run_kernel(case: Case) -> Any:
         ),
         profile_of=case.platform["profile_of"],
         resources=case.platform.get("resources", {}),
+        **site,
     )
     return escala.simulate(escala.Workload.from_jobs(case.jobs), platform, **options)
 

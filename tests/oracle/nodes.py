@@ -5,6 +5,7 @@ Written from the rule (docs/design.md, section 4), for one job at a time. `nodes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,7 @@ class Parts(NamedTuple):
     most: int  # on one node
     demands: dict[str, int]  # of each part
     impossible: bool = False  # it asks for a kind of GPU that there is not
+    allowed: frozenset[int] | None = None  # numbers of the nodes on which they may lie; None: all
 
 
 def parts_of(row: dict[str, Any], nodes: list[Node]) -> Parts | None:
@@ -30,13 +32,16 @@ def parts_of(row: dict[str, Any], nodes: list[Node]) -> Parts | None:
     )
     gpus_node, gpus_task = ((row.get(f"gpus_per_{what}") or 0) * ("gpu" in kinds) for what in ("node", "task"))
     whole = bool(row.get("exclusive")) and len({node.cores for node in nodes}) == 1
-    count = row.get("nodes") or (1 if single else None)
+    allowed = allowed_of(row, nodes)
+    required = row.get("required_nodes") and nodes[0].name is not None
+    count = row.get("nodes") or (1 if single or required else None)
     tasks = row.get("tasks")
     if tasks is None:
         tasks = count * a_node if count and a_node else max(-(-cores // per), count or 1)
     if count is None and (memory_node or gpus_node or whole):
-        count = fewest(nodes, tasks, per, a_node, memory_core, memory_node, gpus_node, gpus_task)
-    if count is None and per == 1 and not a_node and not memory_core and not gpus_task:
+        mine = [node for node in nodes if allowed is None or node.number in allowed]
+        count = fewest(mine, tasks, per, a_node, memory_core, memory_node, gpus_node, gpus_task)
+    if count is None and per == 1 and not a_node and not memory_core and not gpus_task and allowed is None:
         return None
     if count is None:  # tasks pack as they fit
         each = per if tasks * per == cores else -(-cores // tasks)
@@ -58,7 +63,30 @@ def parts_of(row: dict[str, Any], nodes: list[Node]) -> Parts | None:
         demands[f"gpu:{kind}"] = demands["gpu"]
     wanted = {name: max(amount, named.get(name, 0)) for name, amount in (named | demands).items()}
     wanted = {name: amount for name, amount in wanted.items() if amount}
-    return Parts(found, most, wanted, bool(kind and some and f"gpu:{kind}" not in kinds))
+    return Parts(found, most, wanted, bool(kind and some and f"gpu:{kind}" not in kinds), allowed)
+
+
+def allowed_of(row: dict[str, Any], nodes: list[Node]) -> frozenset[int] | None:
+    """The nodes on which a job may lie, None: all. Features count where some node has one, names where nodes are
+    named. A feature that no node has is of no node, whatever it is joined to."""
+    found = every = frozenset(node.number for node in nodes)
+    known = {word for node in nodes for word in node.features}
+    words = re.findall("[&|,]|[^&|,]+", row.get("features") or "") if known else []
+    if set(words) - known - set("&|,"):
+        return frozenset()
+    for place in range(0, len(words), 2):
+        having = {node.number for node in nodes if words[place] in node.features}
+        found = found | having if place > 0 and words[place - 1] == "|" else found & having
+    required, excluded = (row.get(f"{what}_nodes") for what in ("required", "excluded"))
+    if required and nodes[0].name is not None:
+        found &= {node.number for node in nodes if node.name in required.split(",")}
+    if excluded and nodes[0].name is not None:
+        found -= {node.number for node in nodes if node.name in excluded.split(",")}
+    return None if found == every else found
+
+
+def may_lie(job: Job, node: Node) -> bool:
+    return job.allowed is None or node.number in job.allowed
 
 
 def fewest(
@@ -71,8 +99,8 @@ def fewest(
     gpus_node: int,
     gpus_task: int,
 ) -> int:
-    """The fewest nodes that could hold so many tasks."""
-    best = 0
+    """The fewest nodes that could hold so many tasks, dealt out evenly; where no number could, what the best needs."""
+    found = list[int]()
     for node in nodes:
         memory, gpus = node.capacity.get("memory", 0), node.capacity.get("gpu", 0)
         if memory < memory_node or gpus < gpus_node:
@@ -85,7 +113,11 @@ def fewest(
             and (a_node is None or here + 1 <= a_node)
         ):
             here += 1
-        best = max(best, here)
+        found.append(here)
+    best = max(found, default=0)
+    for count in range(1, len(nodes) + 1):
+        if sum(here >= -(-tasks // count) for here in found) >= count:
+            return count
     return -(-tasks // best) if best else 1
 
 
@@ -104,7 +136,7 @@ def times(job: Job, cores: int, free: Callable[[str], int]) -> int:
 
 def could_hold(node: Node, job: Job) -> int:
     """Capacity alone: how many parts of the job the empty node holds."""
-    return times(job, node.cores, lambda kind: node.capacity.get(kind, 0))
+    return times(job, node.cores, lambda kind: node.capacity.get(kind, 0)) if may_lie(job, node) else 0
 
 
 def deal(job: Job, nodes: list[Node], room: Callable[[Node], int]) -> Allocation | None:

@@ -3,7 +3,7 @@ tables.
 
 Input: jobs as a list of dicts (columns of the workload table: job_id, submit_s, runtime_s, walltime_s, cores; optional
 load, single_node, demand_<kind>, user) and a platform {"cores": [per node], "profiles": [dict or Profile],
-"profile_of": [per node], "resources": {kind: [per node]}}.
+"profile_of": [per node], "resources": {kind: [per node]}, "names": [per node], "features": [per node]}.
 """
 
 from __future__ import annotations
@@ -108,7 +108,8 @@ def make_nodes(platform: dict[str, Any], start_off: bool) -> list[Node]:
     for number, count in enumerate(platform["cores"]):
         profile = profiles[platform["profile_of"][number] if "profile_of" in platform else 0]
         capacity = {kind: amounts[number] for kind, amounts in platform.get("resources", {}).items()}
-        node = Node(number, count, profile, capacity)
+        name, features = (platform[what][number] if what in platform else None for what in ("names", "features"))
+        node = Node(number, count, profile, capacity, name, tuple(features or ()))
         node.label, node.watts = "idle", Fraction(profile.idle_w)
         if start_off and profile.can_switch:
             node.power, node.idle_since = OFF, None
@@ -135,7 +136,7 @@ def make_jobs(jobs: list[dict[str, Any]], nodes: list[Node], oversized: str) -> 
         )
         possible = job.cores <= total
         if parts is not None:
-            job.parts, job.most, job.demands = parts.cores, parts.most, parts.demands
+            job.parts, job.most, job.demands, job.allowed = parts.cores, parts.most, parts.demands, parts.allowed
             possible = not parts.impossible and sum(could_hold(node, job) for node in nodes) >= len(parts.cores)
         if not possible:
             if oversized == "error":

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from tests.oracle.nodes import deal, parts_in, times
+from tests.oracle.nodes import deal, may_lie, parts_in, times
 
 ON, OFF, SWITCHING_ON, SWITCHING_OFF = "on", "off", "switching_on", "switching_off"
 
@@ -51,6 +51,7 @@ class Job:
     load: Fraction = Fraction(1)
     parts: list[int] | None = None  # cores of each part, which lies on one node; None: cores of any nodes
     most: int = 1  # parts on one node
+    allowed: frozenset[int] | None = None  # numbers of the nodes on which they may lie; None: all
     demands: dict[str, int] = field(default_factory=dict)  # further kinds, of each part
     user: str | None = None
     # life
@@ -97,6 +98,8 @@ class Node:
     cores: int
     profile: Profile
     capacity: dict[str, int]  # further kinds
+    name: str | None = None
+    features: tuple[str, ...] = ()
     holders: list[tuple[Job, int]] = field(default_factory=list)  # jobs that run or were given cores here, and how many
     power: str = ON
     switch_end: int | None = None
@@ -258,6 +261,8 @@ class World:
 
     def room_now(self, node: Node, job: Job) -> int:
         """For how many parts of the job there is room on the node now."""
+        if not may_lie(job, node):
+            return 0
         return times(job, self.free_on(node), lambda kind: self.free_on(node, kind))
 
     def place(self, job: Job, strict: bool = False) -> Allocation | None:

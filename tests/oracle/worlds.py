@@ -32,7 +32,7 @@ SINGLE_NODE = tuple(name for name in SCHEDULERS if name not in SPREADING_ONLY)
 BY_COMMANDS = ("first-fit", "sjf-fit")
 ASKED = (
     *("nodes", "tasks", "cores_per_task", "tasks_per_node", "memory_mb_per_core", "memory_mb_per_node"),
-    *("gpus_per_node", "gpus_per_task", "gpu_kind", "exclusive"),
+    *("gpus_per_node", "gpus_per_task", "gpu_kind", "exclusive", "features", "required_nodes", "excluded_nodes"),
 )
 SMALL, BROAD, LONG = "small", "broad", "long"
 TICK = 1e-6  # s, of the clock
@@ -278,17 +278,26 @@ def fit_on_a_node(rng: random.Random, job: dict[str, Any], platform: dict[str, A
 def shape_jobs(
     rng: random.Random, jobs: list[dict[str, Any]], platform: dict[str, Any], options: dict[str, Any]
 ) -> None:
-    """Most jobs ask for nodes, tasks, memory, GPUs or whole nodes, which some nodes of the platform can give."""
+    """Most jobs ask for nodes, tasks, memory, GPUs or whole nodes, which some nodes of the platform can give, and many
+    for some of the nodes alone."""
     resources = platform["resources"]
     if "gpu" in resources and rng.random() < 0.5:
         of_a = [rng.randint(0, amount) for amount in resources["gpu"]]
         resources["gpu:a"], resources["gpu:b"] = of_a, [n - a for n, a in zip(resources["gpu"], of_a, strict=True)]
-    often = rng.choice((0.5, 0.9))
+    often, bound = rng.choice((0.5, 0.9)), rng.choice((0.0, 0.5, 0.9))
+    if rng.random() < 0.9:
+        platform["names"] = [f"n{k}" for k in range(len(platform["cores"]))]
+        if rng.random() < 0.9:
+            platform["features"] = [[word for word in "xyz" if rng.random() < 0.6] for _ in platform["cores"]]
     for job in jobs:
         job |= dict.fromkeys(ASKED)
         for _ in range(5 if rng.random() < often else 0):
-            asked = {**job, **draw_shape(rng, len(platform["cores"]))}
-            asked |= {"single_node": False, **{f"demand_{kind}": 0 for kind in resources if f"demand_{kind}" in job}}
+            asked = {**job}
+            if rng.random() < 0.8:
+                asked |= draw_shape(rng, len(platform["cores"])) | {"single_node": False}
+                asked |= {f"demand_{kind}": 0 for kind in resources if f"demand_{kind}" in job}
+            if rng.random() < bound:
+                asked |= draw_places(rng, len(platform["cores"]), asked["nodes"] or 1)
             dropped = options.get("oversized") == "drop" and not is_possible(asked, platform, "never")
             if dropped or is_possible(asked, platform, options["shutdown"]):
                 job |= asked
@@ -318,6 +327,19 @@ def draw_shape(rng: random.Random, nodes: int) -> dict[str, Any]:
     return found
 
 
+def draw_places(rng: random.Random, nodes: int, count: int) -> dict[str, Any]:
+    """Features, and nodes by name, of which a job requires as many as it asks for."""
+    names = [f"n{k}" for k in range(nodes)]
+    found: dict[str, Any] = {}
+    if rng.random() < 0.7:
+        found["features"] = rng.choice(("x", "y", "z", "x&y", "x|y", "x|y&z", "x&y|z", "x,y", "y|w", ""))
+    if rng.random() < 0.3:
+        found["excluded_nodes"] = ",".join(rng.sample(names, rng.randint(1, max(nodes // 2, 1))))
+    if rng.random() < 0.2 and count <= nodes:
+        found["required_nodes"] = ",".join(rng.sample(names, count))
+    return found
+
+
 def is_possible(job: dict[str, Any], platform: dict[str, Any], shutdown: str) -> bool:
     """Could the job run on the empty platform, whatever nodes an off-reservation keeps?"""
     nodes = make_nodes(platform, False)
@@ -326,6 +348,7 @@ def is_possible(job: dict[str, Any], platform: dict[str, Any], shutdown: str) ->
     if parts is None:
         return bool(job["cores"] <= sum(sorted(platform["cores"])[: len(nodes) - kept]))
     asking = Job(0, "", 0.0, 1.0, 1.0, job["cores"], parts=parts.cores, most=parts.most, demands=parts.demands)
+    asking.allowed = parts.allowed
     room = sorted(could_hold(node, asking) for node in nodes)[: len(nodes) - kept]
     return not parts.impossible and sum(room) >= len(parts.cores)
 

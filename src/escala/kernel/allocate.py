@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError
-from escala.kernel import codes
+from escala.kernel import bits, codes
 from escala.kernel.state import (
     CHUNK,
     EVENT,
@@ -59,6 +59,7 @@ class Sizes(NamedTuple):
     walked: bool = False  # in another order than that of submission
     multi: bool = False  # some job has demands beyond cores
     shaped: bool = False  # some job is made of parts
+    allowed: int = 0  # sets of nodes on which jobs may lie, 0: all jobs on all nodes
     chunks: int = 0  # recorded chunks to expect
     orders: int = 0  # that are found by a tournament, 0 to 2
     numbered: bool = False  # one of them has a number a job
@@ -102,6 +103,7 @@ def allocate(n: int, sizes: Sizes) -> World:
         profile=zeros((sizes.profiles,), PROFILE),
         ledger=zeros((sizes.profiles,), LEDGER),
         bits=zeros((codes.N_SETS, words), np.uint64),
+        allowed=np.full((n, sizes.allowed, words), bits.FULL),
         chunk=zeros((2 * cores + 64 + sizes.chunks,), CHUNK),
         heaps=zeros((6, heap), EVENT),
         plans=zeros((live if sizes.planned else 0,), np.int32),
@@ -112,7 +114,7 @@ def allocate(n: int, sizes: Sizes) -> World:
         own=zeros((nodes if sizes.agenda else 0,), np.int32),
         cores=zeros((nodes if sizes.multi else 0,), np.int64),
         beyond=zeros((nodes if sizes.multi else 0, kinds), np.int64),
-        missed=zeros((MISSES if sizes.multi else 0, 5 + kinds), np.int64),
+        missed=zeros((MISSES if sizes.multi else 0, 6 + kinds), np.int64),
         order=zeros((2, ranks), np.int32),
         tree=zeros((rows, tree_size(max(jobs, ranks)) if sizes.searched else 0), np.int64),
         fixed=zeros((orders if sizes.numbered else 0, jobs), np.float64),

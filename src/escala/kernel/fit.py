@@ -6,7 +6,7 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel.jobs import start
-from escala.kernel.parts import room_in
+from escala.kernel.parts import may_lie, room_in
 from escala.kernel.placement import has_room, readiness, readiness_of_parts
 from escala.kernel.reservation import permission, usable
 from escala.kernel.state import World
@@ -47,4 +47,4 @@ def start_if_fits(w: World, j: int) -> bool:
 @inlined
 def can_hold(w: World, j: int, n: int, left: int) -> int:
     """How many parts of job `j`, of `left`, could node `n` hold, none of whose resources is taken?"""
-    return room_in(w, j, left, np.int64(w.node[n].cores), w.room[n])
+    return room_in(w, j, left, np.int64(w.node[n].cores), w.room[n]) if may_lie(w, j, n) else 0

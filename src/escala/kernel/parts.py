@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from escala.compile import inlined
+from escala.kernel import bits
 from escala.kernel.state import World
 
 
@@ -46,6 +47,25 @@ def parts_in(w: World, j: int, per: int) -> int:
 
 
 @inlined
+def allowed_of(w: World, j: int) -> int:
+    """The row of `World.allowed` with the nodes on which job `j` may lie; 0: all."""
+    return np.int64(w.shape[j].allowed) if w.job[j].single == 2 else 0
+
+
+@inlined
+def may_lie(w: World, j: int, n: int) -> bool:
+    """May job `j` lie on node `n`, by what it asks of nodes?"""
+    return w.allowed.shape[0] == 0 or bits.has(w.allowed[w.shape[j].allowed], n)
+
+
+@inlined
+def word_for(w: World, j: int, which: int, i: int) -> Any:
+    """Word `i` of a set of nodes: of those on which job `j`, which goes by nodes, may lie."""
+    word = w.bits[which, i]
+    return word if w.allowed.shape[0] == 0 else word & w.allowed[w.shape[j].allowed, i]
+
+
+@inlined
 def room_in(w: World, j: int, left: int, free: int, room: Any) -> int:
     """For how many parts of job `j`, of `left`, there is room in `free` cores and `room` [kinds]."""
     share = share_of(w, j)
@@ -66,6 +86,8 @@ def room_in(w: World, j: int, left: int, free: int, room: Any) -> int:
 @inlined
 def parts_on(w: World, j: int, n: int, left: int) -> int:
     """For how many parts of job `j`, of `left`, node `n` has room now, whatever its power state."""
+    if not may_lie(w, j, n):
+        return 0
     return room_in(w, j, left, 1 if w.o[0].unit == 1 else np.int64(w.node[n].free), w.room[n])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.nodes import add_free, lower_hint, set_of, switch_on
-from escala.kernel.parts import cores_of, parts_in, parts_of, parts_on, use_kinds
+from escala.kernel.parts import cores_of, parts_in, parts_of, parts_on, use_kinds, word_for
 from escala.kernel.state import World
 
 
@@ -278,9 +278,8 @@ def has_room(w: World, j: int, any_power: bool) -> bool:
     left = parts_of(w, j)
     last = codes.SET_OFF if any_power else codes.SET_ON
     for which in range(codes.SET_ON, last + 1):
-        row = w.bits[which]
-        for i in range(row.shape[0]):
-            word = row[i]
+        for i in range(w.bits.shape[1]):
+            word = word_for(w, j, which, i)
             while word != bits.ZERO:
                 n = (i << 6) + bits.lowest(word)
                 word &= word - bits.ONE
@@ -307,9 +306,8 @@ def readiness_of_parts(w: World, j: int, any_power: bool) -> int:
     ready = w.s[0].now
     last = codes.SET_OFF if any_power else codes.SET_ON
     for which in range(codes.SET_ON, last + 1):
-        row = w.bits[which]
-        for i in range(row.shape[0]):
-            word = row[i]
+        for i in range(w.bits.shape[1]):
+            word = word_for(w, j, which, i)
             while word != bits.ZERO:
                 n = (i << 6) + bits.lowest(word)
                 word &= word - bits.ONE
@@ -332,9 +330,8 @@ def take_parts(w: World, j: int, any_power: bool) -> int:
     chunk = codes.NONE
     last = codes.SET_OFF if any_power else codes.SET_ON
     for which in range(codes.SET_ON, last + 1):
-        row = w.bits[which]
-        for i in range(row.shape[0]):
-            word = row[i]
+        for i in range(w.bits.shape[1]):
+            word = word_for(w, j, which, i)
             while word != bits.ZERO:
                 n = (i << 6) + bits.lowest(word)
                 word &= word - bits.ONE

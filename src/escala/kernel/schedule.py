@@ -12,7 +12,7 @@ from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.fit import can_hold, start_if_fits
 from escala.kernel.nodes import free_cores, switch_on
-from escala.kernel.parts import parts_of, room_in
+from escala.kernel.parts import may_lie, parts_of, room_in
 from escala.kernel.queue import NO_LIMIT, SHORT_QUEUE, index_new, least_of_all, least_rank, next_fit, rank_of, row_at
 from escala.kernel.reservation import all_held, most_free, permission
 from escala.kernel.scores import best_packing, by_rank
@@ -77,7 +77,7 @@ def _wake_for_parts(w: World, j: int) -> None:
     left = parts_of(w, j)
     for n in range(w.o[0].n_nodes):
         if w.node[n].power == codes.ON and left > 0:
-            left -= room_in(w, j, left, free_cores(w, n), w.room[n])
+            left -= room_in(w, j, left, free_cores(w, n), w.room[n]) if may_lie(w, j, n) else 0
         elif w.node[n].power == codes.SWITCHING_ON and left > 0:
             left -= can_hold(w, j, n, left)
     for n in range(w.o[0].n_nodes):

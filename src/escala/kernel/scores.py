@@ -9,7 +9,7 @@ import numpy as np
 from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.forecast import length_of
-from escala.kernel.parts import cores_of, parts_of, parts_on
+from escala.kernel.parts import cores_of, parts_of, parts_on, word_for
 from escala.kernel.reservation import permission, usable
 from escala.kernel.state import World
 
@@ -65,9 +65,8 @@ def _alignment(w: World, j: int, waking: bool) -> float:
     total = 0.0
     last = codes.SET_OFF if waking else codes.SET_ON
     for which in range(codes.SET_ON, last + 1):
-        row = w.bits[which]
-        for i in range(row.shape[0]):
-            word = row[i]
+        for i in range(w.bits.shape[1]):
+            word = word_for(w, j, which, i)
             while word != bits.ZERO:
                 n = (i << 6) + bits.lowest(word)
                 word &= word - bits.ONE

@@ -19,7 +19,7 @@ from escala.kernel.fit import may_wake, start_if_fits
 from escala.kernel.jobs import place, start
 from escala.kernel.misses import is_hopeless, miss
 from escala.kernel.nodes import free_cores
-from escala.kernel.parts import cores_of, parts_in, parts_of, parts_on, room_in, share_of
+from escala.kernel.parts import cores_of, may_lie, parts_in, parts_of, parts_on, room_in, share_of, word_for
 from escala.kernel.placement import node_readiness, readiness, take_on
 from escala.kernel.plans import following
 from escala.kernel.queue import NO_LIMIT, index_new, next_fit, row_at
@@ -34,7 +34,9 @@ STARTED, NO_ROOM, FITS = range(3)  # what became of a job that tried to pass the
 @inlined
 def _worth(w: World, j: int, n: int, cores: Any, room: Any) -> int:
     """What node `n` is worth to the head `j`: for how many of its parts it has room, or its cores."""
-    return cores[n] if w.job[j].single == 0 else room_in(w, j, parts_of(w, j), cores[n], room[n])
+    if w.job[j].single == 0:
+        return cores[n]
+    return room_in(w, j, parts_of(w, j), cores[n], room[n]) if may_lie(w, j, n) else 0
 
 
 @lean
@@ -172,7 +174,7 @@ def _set_aside(w: World, j: int, cores: Any, room: Any) -> None:
     if w.job[j].single != 0:
         left = parts_of(w, j)
         for n in range(w.o[0].n_nodes):
-            count = room_in(w, j, left, cores[n], room[n]) if left > 0 else 0
+            count = room_in(w, j, left, cores[n], room[n]) if left > 0 and may_lie(w, j, n) else 0
             if count > 0:
                 _use(w, j, n, count * share_of(w, j), count, cores, room)
                 left -= count
@@ -221,9 +223,8 @@ def _pass(w: World, j: int, cores: Any, room: Any, waking: bool) -> int:
     left = in_time
     last = codes.SET_OFF if waking else codes.SET_ON
     for which in range(codes.SET_ON, last + 1):
-        row = w.bits[which]
-        for i in range(row.shape[0]):
-            word = row[i]
+        for i in range(w.bits.shape[1]):
+            word = word_for(w, j, which, i)
             while word != bits.ZERO:
                 n = (i << 6) + bits.lowest(word)
                 word &= word - bits.ONE
@@ -250,9 +251,8 @@ def _take(w: World, j: int, in_time: bool, cores: Any, room: Any) -> None:
     chunk = codes.NONE
     ready = s.now
     for which in range(codes.SET_ON, codes.SET_OFF + 1):
-        row = w.bits[which]
-        for i in range(row.shape[0]):
-            word = row[i] if left > 0 else bits.ZERO
+        for i in range(w.bits.shape[1]):
+            word = word_for(w, j, which, i) if left > 0 else bits.ZERO
             while word != bits.ZERO and left > 0:
                 n = (i << 6) + bits.lowest(word)
                 word &= word - bits.ONE

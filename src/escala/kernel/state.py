@@ -146,6 +146,7 @@ SHAPE = np.dtype(  # of a job that is made of parts
         ("large", "i4"),  # so many of the parts, the first ones, have `share` cores, the others `less`
         ("share", "i4"),
         ("less", "i4"),
+        ("allowed", "i4"),  # the row of `World.allowed` that says on which nodes it may lie
     ]
 )
 
@@ -264,6 +265,7 @@ class World(NamedTuple):
     profile: Any  # PROFILE [N, profiles]
     ledger: Any  # LEDGER [N, profiles]
     bits: Any  # uint64 [N, N_SETS, words]: sets of nodes
+    allowed: Any  # uint64 [N, sets or 0, words]: where some jobs may not lie on all nodes, on which; row 0: all nodes
     chunk: Any  # CHUNK [N, capacity]
     # EVENT [N, 6, capacity]: job ends, starts of given jobs, node switches, timers; two lists of OR*, see `oracle`
     heaps: Any
@@ -275,7 +277,7 @@ class World(NamedTuple):
     own: Any  # int32 [N, nodes or 0]: the same: cores that the job has which is looked at
     cores: Any  # int64 [N, nodes or 0]: scratch of jobs on nodes under EASY: what is free beyond the reservation
     beyond: Any  # int64 [N, nodes or 0, kinds]: the same of further kinds
-    # int64 [N, MISSES or 0, 5 + kinds]: the same: what could not pass the head in a decision, see `misses`
+    # int64 [N, MISSES or 0, 6 + kinds]: the same: what could not pass the head in a decision, see `misses`
     missed: Any
     order: Any  # int32 [N, 2, ranks or 0]: row at each rank; rank of each row, as it is now
     # int64 [N, 2, 4, 6 or 9, capacity]: least cores, least walltimes (first job, until when; of either order) of queued
@@ -316,6 +318,7 @@ FIELDS: dict[str, tuple[Any, int]] = {
     "profile": (PROFILE, 1),
     "ledger": (LEDGER, 1),
     "bits": (np.uint64, 2),
+    "allowed": (np.uint64, 2),
     "chunk": (CHUNK, 1),
     "heaps": (EVENT, 2),
     "plans": (np.int32, 1),

@@ -1,7 +1,7 @@
 """What jobs ask of a site: nodes, tasks, memory, GPUs, partitions and priorities, as optional columns; null: not asked.
 
-Rules of Slurm (`scheduler="slurm"`) read them all. Others read `OF_NODES` and `begin_s`, see `escala.parts`;
-conservative goes by `cores` and `begin_s` alone.
+Rules of Slurm (`scheduler="slurm"`) read them all. Others read `OF_NODES` and `begin_s`, see `escala.parts` and
+`escala.allowed`; conservative goes by `cores` and `begin_s` alone.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ OF_TASKS = ("nodes", "tasks", "cores_per_task", "tasks_per_node")
 OF_MEMORY = ("memory_mb_per_core", "memory_mb_per_node")
 OF_GPUS = ("gpus_per_node", "gpus_per_task")
 KIND, EXCLUSIVE = "gpu_kind", "exclusive"
-OF_NODES = (*OF_TASKS, *OF_MEMORY, *OF_GPUS, KIND, EXCLUSIVE)
+FEATURES, REQUIRED, EXCLUDED = PLACES = ("features", "required_nodes", "excluded_nodes")
+"""By these a job says on which nodes it may lie."""
+OF_NODES = (*OF_TASKS, *OF_MEMORY, *OF_GPUS, KIND, EXCLUSIVE, *PLACES)
 """By these a job may ask for more than cores of any nodes; not only Slurm's rules look at them."""
 COUNTS = ("nodes", "tasks", "cores_per_task", "tasks_per_node", "array_limit")
 AMOUNTS = ("memory_mb_per_core", "memory_mb_per_node", "gpus_per_node", "gpus_per_task", "priority")

@@ -1,0 +1,170 @@
+"""On which nodes jobs may lie: what they ask for, where that counts, and who is refused in one line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import escala
+from escala import allowed
+from escala.errors import EscalaError
+from escala.kernel import codes
+from escala.options import Options
+from escala.parts import Parts, counting, parts_of
+from escala.platform import Platform, Site
+from escala.policies.run import pair
+from escala.simulation import Simulation
+
+PLAIN = Platform.uniform(4, 8)
+SITE = Site(
+    "four", PLAIN.cores, PLAIN.profiles, PLAIN.profile_of, names=("a1", "a2", "b1", "b2"),
+    features=(("x",), ("x", "y"), ("y",), ()),
+)  # fmt: skip
+TIMES = {"submit_s": 0.0, "runtime_s": 10.0, "walltime_s": 10.0, "cores": 2}
+PLACES = ("features", "required_nodes", "excluded_nodes")
+
+
+def log(*rows: dict[str, Any]) -> escala.Workload:
+    return escala.Workload.from_jobs([{**TIMES, "single_node": False, **dict.fromkeys(PLACES), **row} for row in rows])
+
+
+def nodes(found: Parts, row: int = 0) -> list[str]:
+    assert found.allowed is not None
+    mask = found.allowed.mask(int(found.which[row]), SITE.n_nodes)
+    return [name for name, may in zip(SITE.names, mask, strict=True) if may]
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({"features": "x"}, "a1 a2"),
+        ({"features": "x&y"}, "a2"),
+        ({"features": "x , y"}, "a2"),
+        ({"features": "x|y"}, "a1 a2 b1"),
+        ({"features": "x|y&x"}, "a1 a2"),
+        ({"features": "y", "excluded_nodes": "a[1-2]"}, "b1"),
+        ({"required_nodes": "b[1-2]", "nodes": 2}, "b1 b2"),
+        ({"required_nodes": "b1", "features": "x"}, ""),
+    ],
+)
+def test_nodes_that_a_job_asks_for(asked: dict[str, Any], expected: str) -> None:
+    found = parts_of(log(asked, {}), SITE)
+    assert found is not None and nodes(found) == expected.split()
+    assert found.single.tolist() == [2, 0] and found.which.tolist() == [1, 0]
+
+
+def test_cores_of_any_nodes_with_a_feature_are_tasks_of_one_core() -> None:
+    found = parts_of(log({"features": "x", "cores": 12}, {"features": "x", "single_node": True}), SITE)
+    assert found is not None and (found.parts.tolist(), found.most.tolist()) == ([12, 1], [12, 1])
+    assert found.share.tolist() == [1, 2] and found.single.tolist() == [2, 2]
+
+
+def test_equal_sets_are_one_and_the_set_of_all_is_none() -> None:
+    rows = [{"features": "x"}, {"excluded_nodes": "b2,b1"}, {"excluded_nodes": "b1,b2"}, {"features": ""}]
+    found = parts_of(log(*rows, {"required_nodes": "a1,a2,b1,b2", "nodes": 4, "cores": 4}), SITE)
+    assert found is not None and found.which.tolist() == [1, 1, 1, 0, 0] and found.sets.shape == (2, 1)
+    assert found.sets[:, 0].tolist() == [0b1111, 0b0011]
+    many = Platform.uniform(130, 1)
+    named = Site("m", many.cores, many.profiles, many.profile_of, names=[f"n{k}" for k in range(130)])  # type: ignore[arg-type]
+    wide = parts_of(log({"excluded_nodes": "n[1-129]"}), named)
+    assert wide is not None and wide.sets[1].tolist() == [1, 0, 0]
+
+
+def test_they_count_where_the_platform_has_features_and_names() -> None:
+    asking = log({"features": "x", "excluded_nodes": "a1"})
+    assert counting(asking.jobs, SITE) == {"features": "", "excluded_nodes": ""}
+    why = {"features": "has no features of nodes", "excluded_nodes": "has no names of nodes"}
+    assert counting(asking.jobs, PLAIN) == why and parts_of(asking, PLAIN) is None
+    named = Platform("named", PLAIN.cores, PLAIN.profiles, PLAIN.profile_of, names=("a1", "a2", "a3", "a4"))
+    assert counting(asking.jobs, named) == {"features": why["features"], "excluded_nodes": ""}
+    assert escala.simulate(asking, named).jobs["nodes"].to_list() == ["1"]
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "an unknown feature": ({"features": "z"}, "job '1' .* needs feature 'z', which no node of platform 'four' has:"),
+    "one of two": ({"features": "x|z"}, "needs feature 'z', which no node"),
+    "too few": (
+        {"features": "x", "nodes": 3, "cores": 3},
+        "needs 3 nodes with 1 core each and can never run on the 2 of 4 nodes that its features 'x' leave",
+    ),
+    "too small": ({"features": "x&y", "cores": 9}, "never run on the 1 of 4 nodes that its features 'x&y' leave"),
+    "one node": (
+        {"required_nodes": "b2", "features": "y", "single_node": True},
+        "needs 1 node with 2 cores and can never run on the 0 of 4 nodes that its features 'y', required_nodes 'b2'",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize("scheduler", ["fcfs", "easy", "sjf-fit"])
+def test_what_fits_none_of_its_nodes_is_refused_in_one_line(scheduler: str, what: str) -> None:
+    job, said = REFUSED[what]
+    two = log({"nodes": None, **job}, {"nodes": None})
+    with pytest.raises(EscalaError, match=f"^[^\n]*{said}[^\n]*drop such jobs"):
+        escala.simulate(two, SITE, scheduler)
+    assert escala.simulate(two, SITE, scheduler, oversized="drop").jobs["state"].to_list() == ["REJECTED", "KILLED"]
+
+
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        ({"required_nodes": "c1"}, "job '1': names node 'c1', which site 'four' has not"),
+        ({"excluded_nodes": "a[1"}, "job '1': host list 'a[1' has a [ that is not closed"),
+        (
+            {"required_nodes": "a[1-2]"},
+            "job '1': required_nodes are 2 nodes: give as many as nodes; others beside them",
+        ),
+    ],
+)
+def test_names_that_are_none_are_one_line_as_under_slurm(job: dict[str, Any], said: str) -> None:
+    for scheduler in ("easy", "slurm"):
+        with pytest.raises(EscalaError) as caught:
+            escala.simulate(log(job), SITE, scheduler, oversized="drop")
+        assert str(caught.value).startswith(said) and "\n" not in str(caught.value)
+
+
+def test_too_many_sets_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allowed, "MOST_WORDS", 2)
+    asking = log({"features": "x"}, {"features": "y"})
+    with pytest.raises(EscalaError, match="more than 2 different sets of the 4 nodes of platform 'four': leave out"):
+        escala.simulate(asking, SITE)
+
+
+def test_orders_and_slurm_agree_on_where_jobs_lie() -> None:
+    """Each alone on the machine: the nodes that it may have are the same."""
+    rows = [{"features": "x"}, {"features": "y&x"}, {"excluded_nodes": "a1"}, {"required_nodes": "b[1-2]", "nodes": 2}]
+    for row in rows:
+        alone = log({**row, "cores": 2})
+        by_slurm, by_easy = (escala.simulate(alone, SITE, name).jobs["nodes"][0] for name in ("slurm", "easy"))
+        assert by_slurm == by_easy
+
+
+def test_simulations_of_one_batch_have_their_own_sets() -> None:
+    """Of one some jobs may lie on some nodes, of another all jobs on others, of the third all on all."""
+    logs = [log({"features": "y"}, {}), log({"excluded_nodes": "a1"}, {"features": "x&y"}), log({}, {"nodes": 1})]
+    batch = Simulation(logs, SITE, [pair(one, "easy", "never", Options()).plan for one in logs])
+    for i, one in enumerate(logs):
+        assert batch.advance(i) == codes.DONE
+        assert batch.result(i).jobs["nodes"].to_list() == escala.simulate(one, SITE, "easy").jobs["nodes"].to_list()
+    assert batch.result(0).jobs["nodes"].to_list() == ["1", "0"]
+
+
+def test_a_view_shows_where_jobs_may_lie_and_commands_keep_to_it() -> None:
+    seen: dict[str, Any] = {}
+
+    def look(view: escala.View, act: escala.Commands) -> None:
+        if not seen:
+            seen["sets"] = [view.node_sets[job.node_set].tolist() for job in view.queue]
+            seen["room"] = [view.room_for(job).tolist() for job in view.queue]
+            first, last = view.queue
+            act.start(last)
+            seen["refused"] = act.start_on(first, 0), act.refusal
+            with pytest.raises(EscalaError, match="node 0 has no room for job 0 now"):
+                act.start_on(first, [0])
+            act.start_on(first, 2)
+
+    result = escala.simulate(log({"features": "y", "cores": 4}, {"cores": 1}), SITE, look)
+    assert seen["sets"] == [[False, True, True, False], [True] * 4]
+    assert seen["room"] == [[0, 4, 4, 0], [1, 1, 1, 1]]
+    assert seen["refused"][0] is False and result.jobs["nodes"].to_list() == ["2", "0"]
