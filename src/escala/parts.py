@@ -132,8 +132,25 @@ def counting(jobs: Any, platform: Platform) -> dict[str, str]:
     why[KIND] = "" if _kinds(platform) else "has no kinds of GPUs"
     why |= dict.fromkeys(PLACES, "" if has_names(platform) else "has no names of nodes")
     why[FEATURES] = "" if has_features(platform) else "has no features of nodes"
-    why[EXCLUSIVE] = "" if platform.cores.min() == platform.cores.max() else "has nodes of several sizes"
-    return {one: why[one] for one in why if one in jobs.columns and jobs[one].null_count() < len(jobs)}
+    why[EXCLUSIVE] = ""
+    found = {one: why[one] for one in why if one in jobs.columns and jobs[one].null_count() < len(jobs)}
+    if EXCLUSIVE in found:
+        asking = jobs[EXCLUSIVE].fill_null(False).to_numpy()
+        alike = whole_nodes(asking, allowed_of(jobs, platform, [one for one in found if not found[one]]), platform) > 0
+        some = ", on which some of them may lie" if alike.any() else ""
+        found[EXCLUSIVE] = "" if alike[asking].all() else f"has nodes of several sizes{some}"
+    return found
+
+
+def whole_nodes(asking: NDArray[np.bool_], allowed: Allowed | None, platform: Platform) -> Ints:
+    """int64 [jobs]: cores of the nodes that jobs have whole; 0 for one that does not ask for whole nodes, or may lie on
+    nodes of several sizes."""
+    size = np.zeros(len(asking), np.int64)
+    for nodes, rows in _by_nodes(allowed, np.flatnonzero(asking), platform):
+        cores = platform.cores[nodes]
+        least = cores.min(initial=platform.cores.max())
+        size[rows] = least if least >= cores.max(initial=0) else 0
+    return size
 
 
 def beside_cores(workloads: Iterable[Workload], platform: Platform) -> list[str]:
@@ -169,7 +186,7 @@ def parts_of(workload: Workload, platform: Platform, by_nodes: bool = True) -> P
     counted. by_nodes: by what they ask of nodes too, not by `single_node` alone."""
     jobs = workload.jobs
     cores, single, demands = jobs["cores"].to_numpy(), jobs["single_node"].to_numpy(), demands_of(workload, platform)
-    columns = [name for name, why in counting(jobs, platform).items() if by_nodes and not why]
+    columns = [name for name, why in counting(jobs, platform).items() if by_nodes and (not why or name == EXCLUSIVE)]
     if columns:
         return _Asked(jobs, platform, columns, demands).parts()
     return of_columns(cores, single, demands) if single.any() or demands else None
@@ -185,8 +202,8 @@ class _Asked:
         self.memory_core, self.memory_node, self.gpus_node, self.gpus_task, exclusive = (
             self._ints(name) for name in (*OF_MEMORY, *OF_GPUS, EXCLUSIVE)
         )
-        self.whole = exclusive > 0
         self.allowed = allowed_of(jobs, platform, columns)
+        self.whole = whole_nodes(exclusive > 0, self.allowed, platform)
         if self.allowed is not None:
             self.nodes = np.where((self.nodes < 0) & (self.allowed.required > 0), 1, self.nodes)
 
@@ -196,7 +213,7 @@ class _Asked:
 
     def parts(self) -> Parts:
         """All of it."""
-        of_each = (self.memory_node > 0) | (self.gpus_node > 0) | self.whole
+        of_each = (self.memory_node > 0) | (self.gpus_node > 0) | (self.whole > 0)
         nodes = np.where(self.nodes < 0, 0, self.nodes)
         least = np.flatnonzero((self.nodes < 0) & of_each)
         for where, rows in _by_nodes(self.allowed, least, self.platform):
@@ -211,8 +228,8 @@ class _Asked:
         share = grain * -(-units // spread)
         less = np.where(packed, share, grain * (units // spread))
         if self.whole.any():
-            all_ = np.maximum(share, int(self.platform.cores[0]))
-            share, less = (np.where(self.whole, all_, x) for x in (share, less))
+            all_ = np.maximum(share, self.whole)
+            share, less = (np.where(self.whole > 0, all_, x) for x in (share, less))
         large = np.where(share == less, parts, units % spread)
         most = np.where(packed, np.minimum(np.where(self.per_node > 0, self.per_node, self.tasks), parts), 1)
         of_part = np.where(packed, 1, -(-self.tasks // spread))  # tasks

@@ -31,15 +31,15 @@ def parts_of(row: dict[str, Any], nodes: list[Node]) -> Parts | None:
         (row.get(f"memory_mb_per_{what}") or 0) * ("memory" in kinds) for what in ("core", "node")
     )
     gpus_node, gpus_task = ((row.get(f"gpus_per_{what}") or 0) * ("gpu" in kinds) for what in ("node", "task"))
-    whole = bool(row.get("exclusive")) and len({node.cores for node in nodes}) == 1
     allowed = allowed_of(row, nodes)
+    mine = [node for node in nodes if allowed is None or node.number in allowed]
+    whole = mine[0].cores if row.get("exclusive") and len({node.cores for node in mine}) == 1 else 0
     required = row.get("required_nodes") and nodes[0].name is not None
     count = row.get("nodes") or (1 if single or required else None)
     tasks = row.get("tasks")
     if tasks is None:
         tasks = count * a_node if count and a_node else max(-(-cores // per), count or 1)
     if count is None and (memory_node or gpus_node or whole):
-        mine = [node for node in nodes if allowed is None or node.number in allowed]
         count = fewest(mine, tasks, per, a_node, memory_core, memory_node, gpus_node, gpus_task)
     if count is None and per == 1 and not a_node and not memory_core and not gpus_task and allowed is None:
         return None
@@ -52,7 +52,7 @@ def parts_of(row: dict[str, Any], nodes: list[Node]) -> Parts | None:
         found = [unit * len(range(k, units, count)) for k in range(count)]  # dealt out one by one
         most, tasks_in_part = 1, -(-tasks // count)
     if whole:
-        found = [max(nodes[0].cores, *found)] * len(found) if len(found) > 1 else [max(nodes[0].cores, found[0])]
+        found = [max(whole, *found)] * len(found) if len(found) > 1 else [max(whole, found[0])]
     demands = {
         "memory": memory_node + memory_core * max(found),
         "gpu": gpus_node + gpus_task * tasks_in_part,

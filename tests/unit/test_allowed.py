@@ -81,6 +81,17 @@ def test_they_count_where_the_platform_has_features_and_names() -> None:
     assert escala.simulate(asking, named).jobs["nodes"].to_list() == ["1"]
 
 
+def test_whole_nodes_count_where_those_of_a_job_have_one_size() -> None:
+    unlike = Site("unlike", (8, 8, 4, 4), PLAIN.profiles, PLAIN.profile_of, names=SITE.names, features=SITE.features)  # type: ignore[arg-type]
+    rows = [{"exclusive": True, "features": "x"}, {"exclusive": True, "features": "y"}, {"exclusive": None}]
+    found = parts_of(log(*rows), unlike)
+    assert found is not None and found.held.tolist() == [8, 2, 2] and found.parts.tolist() == [1, 2, 0]
+    some = "has nodes of several sizes, on which some of them may lie"
+    assert [counting(log(*part).jobs, unlike)["exclusive"] for part in (rows, rows[:1])] == [some, ""]
+    assert counting(log({"exclusive": True}).jobs, unlike)["exclusive"] == "has nodes of several sizes"
+    assert counting(log({"exclusive": True, "features": "z"}).jobs, SITE)["exclusive"] == ""  # is refused elsewhere
+
+
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown feature": ({"features": "z"}, "job '1' .* needs feature 'z', which no node of platform 'four' has:"),
     "one of two": ({"features": "x|z"}, "needs feature 'z', which no node"),

@@ -76,6 +76,23 @@ def test_what_jobs_ask_of_nodes_is_heeded(tmp_path: Path, shutdown: str) -> None
     assert not rows["start_s"].equals(alone.sort("submit_s", "job_id")["start_s"])  # nodes matter here
 
 
+def test_nodes_that_jobs_name_are_heeded(tmp_path: Path) -> None:
+    """Sets of nodes are other ones in each piece."""
+    site = tmp_path / "site.toml"
+    site.write_text(
+        'name = "six"\n[[nodes]]\nnames = "n[1-6]"\ncores = 8\n[[partitions]]\nname = "all"\nnodes = "ALL"\n'
+    )
+    k = pl.col("row")
+    left_out = pl.concat_str(pl.lit("n[1-"), k // 60 + 1, pl.lit("]"))
+    asked = {"cores": k % 7 + 1, "excluded_nodes": pl.when(k % 3 > 0).then(left_out)}
+    table = _table(**asked, single_node=k % 2 == 0)
+    table.write_csv(tmp_path / "log.csv")
+    rows = same(tmp_path / "log.csv", escala.read_platform(str(site)), "never", jobs=40)
+    bound = rows.join(table.select("job_id", "excluded_nodes").drop_nulls(), on="job_id")
+    lowest = bound["nodes"].str.extract(r"^(\d+)").cast(pl.Int64)
+    assert bound.height == 200 and (lowest >= bound["excluded_nodes"].str.extract(r"-(\d)").cast(pl.Int64)).all()
+
+
 @pytest.mark.parametrize("too_large", [(0, 99), (100, 250), (230, 300), (0, 300)])
 def test_pieces_of_jobs_that_fit_nowhere(too_large: tuple[int, int], tmp_path: Path) -> None:
     cores = pl.when(pl.col("row").is_between(*too_large)).then(40).otherwise(pl.col("cores"))
