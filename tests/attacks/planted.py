@@ -12,6 +12,7 @@ AREAS = {
     "kernel": (
         "tests/golden/test_hand_events.py", "tests/golden/test_hand_schedulers.py", "tests/golden/test_hand_power.py",
         "tests/golden/test_hand_hold.py", "tests/golden/test_hand_single_node.py", "tests/golden/test_hand_nodes.py",
+        "tests/golden/test_hand_places.py",
         "tests/golden/test_hand_estimates.py", "tests/golden/test_reference.py",
         "tests/oracle/test_worlds.py", "tests/oracle/test_long_conservative.py", "tests/unit/policies/test_hold.py",
         "tests/unit/policies/test_run.py",
@@ -106,6 +107,8 @@ BUGS = [
     Bug("kernel", "kernel/single.py", "    cores[n] -= per\n    if w.demand",
         "    if w.demand"),
     Bug("kernel", "kernel/misses.py", "row[LENGTH] <= length and ", ""),
+    Bug("kernel", "kernel/misses.py", "(row[ALLOWED] == 0 or row[ALLOWED] == allowed)", "row[ALLOWED] <= allowed"),
+    Bug("kernel", "kernel/single.py", "cores[n], room[n]) if may_lie(w, j, n) else 0\n", "cores[n], room[n])\n"),
     Bug("kernel", "kernel/schedule.py", "    need = w.job[j].cores - s.free_on - s.free_boot\n",
         "    need = w.job[j].cores - s.free_on\n"),
     Bug("kernel", "kernel/queue.py", "        for row in range(WALLTIME + least, WALLTIME + w.o[0].n_widths):\n"

@@ -60,11 +60,11 @@ def test_easy_leaves_its_head_the_node_that_it_may_lie_on(run: Engine) -> None:
 
 
 def test_what_becomes_free_elsewhere_is_nothing_to_its_head(run: Engine) -> None:
-    """Nodes of 4 cores; node 1 has x. F has node 0 whole to 10, A 3 cores of node 1 to 20. Head H needs 4 cores with x:
-    not at 10 on node 0, but at 20. B, of 15 s, has the fourth core of node 1 until then."""
-    jobs = [one("F", 0, 10, 4), one("A", 0, 20, 3, features="x"), one("H", 1, 5, 4, features="x"), one("B", 2, 15)]
-    got = run(jobs, [4, 4], "easy", features=[[], ["x"]])
-    assert got.start == {"F": 0, "A": 0, "H": 20, "B": 2} and got.nodes["B"] == "1"
+    """Nodes of 4 cores; node 1 has x. F has node 0 whole to 10, A 2 cores of node 1 to 20. Head H needs 4 cores with x:
+    not at 10 on node 0, but at 20. B, of 15 s, may have a core of node 1 until then; C, of 100 s, may not."""
+    jobs = [one("F", 0, 10, 4), one("A", 0, 20, 2, features="x"), one("H", 1, 5, 4, features="x"), one("B", 2, 15)]
+    got = run([*jobs, one("C", 2, 100, features="x")], [4, 4], "easy", features=[[], ["x"]])
+    assert got.start == {"F": 0, "A": 0, "H": 20, "B": 2, "C": 25} and got.nodes["B"] == "1"
 
 
 def test_who_cannot_pass_on_its_nodes_is_no_sign_for_others(run: Engine) -> None:
