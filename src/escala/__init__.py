@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from escala.calibration.calibrate import Calibration, calibrate
     from escala.calibration.what_if import WhatIf, what_if
     from escala.campaigns.campaign import Campaign, campaign
-    from escala.errors import EscalaError
+    from escala.errors import EscalaError, EscalaWarning
     from escala.fitting.predict import predict
     from escala.fitting.predicted import Predicted
     from escala.loading import load_agent
@@ -55,6 +55,7 @@ _HOME = {
     "Commands": "escala.policy",
     "Comparison": "escala.policies",
     "EscalaError": "escala.errors",
+    "EscalaWarning": "escala.errors",
     "Frontier": "escala.tuning",
     "Platform": "escala.platform",
     "Policy": "escala.policy",
@@ -120,6 +121,7 @@ __all__ = [
     "Commands",
     "Comparison",
     "EscalaError",
+    "EscalaWarning",
     "Frontier",
     "Platform",
     "Policy",

@@ -20,6 +20,10 @@ class EscalaError(ValueError):
         super().__init__(one_line(str(message)))
 
 
+class EscalaWarning(UserWarning):
+    """What a run does not look at, though its log says it; one line."""
+
+
 def one_line(text: str, most: int = MOST_CHARACTERS) -> str:
     """The text as one printable line of at most `most` characters (more than 200)."""
     if len(text) > 2 * most:

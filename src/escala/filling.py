@@ -1,5 +1,5 @@
 """Filling the kernel's tables of the orders of the queue: ranks, numbers, the weights of linear scores, and the users
-of a log."""
+of a log; and what its options say of a shutdown policy."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from escala.kernel.clock import SECOND
 from escala.kernel.state import UNTOUCHED, WIDTHS, World
 from escala.options import Plan, Terms, microseconds
 
+LONGEST_S = 1e12  # spans beyond are endless
 LONGEST_LOG = 40.0
 """Above log1p of any wait over any estimate."""
 ROUNDING = 1e-13
@@ -95,3 +96,21 @@ def _fill_users(row: Any, k: int, terms: Terms, ordered: NDArray[np.int64] | Non
     row["next"] = UNTOUCHED
     if terms.shares is not None:
         row["share"][: len(terms.shares), k] = terms.shares
+
+
+def power_rules(plan: Plan) -> dict[str, float]:
+    """What the kernel's options say of a plan's shutdown policy."""
+    return {
+        "shutdown": plan.shutdown,
+        "timeout_us": int(microseconds(plan.timeout_s)),
+        "spare": plan.spare,
+        "fraction": plan.fraction,
+        "cap_us": endless_us(plan.cap_s),
+        "if_busy": plan.if_busy,
+        "target": plan.target,
+    }
+
+
+def endless_us(seconds: float) -> int:
+    """A span in us; NEVER_US for one without end."""
+    return codes.NEVER_US if seconds > LONGEST_S else int(microseconds(seconds))

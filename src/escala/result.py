@@ -104,6 +104,11 @@ class Result:
         """What the policies knew of the future, "" for honest ones; see `escala.foresight`."""
         return known_in(self.manifest)
 
+    @property
+    def unseen(self) -> dict[str, str]:
+        """What jobs ask for and the run did not look at: column -> why; see `escala.unseen`."""
+        return dict(self.manifest.get("unseen", {}))
+
     def summary(self) -> dict[str, float | int]:
         """All metrics of the run, names with units; see `escala.metrics.summarise`."""
         if self._summary is None:

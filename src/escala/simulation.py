@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from escala.admit import admit_jobs, times_of
 from escala.errors import EscalaError
 from escala.estimates import RUNTIME, WALLTIME, lengths_us
-from escala.filling import fill_orders, fill_widths
+from escala.filling import endless_us, fill_orders, fill_widths, power_rules
 from escala.kernel import calls, codes
 from escala.kernel.allocate import Sizes, allocate
 from escala.kernel.clock import SECOND
@@ -29,13 +29,13 @@ from escala.platform import Platform
 from escala.predictors import Predictors, by_model
 from escala.result import FORMAT, Result
 from escala.tables import history_of, node_texts, totals_of
+from escala.unseen import unseen_in, warn
 from escala.workload import Workload
 
 CHUNKS_PER_JOB = 8  # room for recorded allocations to begin with, where there are so many nodes; it grows
 STATES = pl.Series(["QUEUED", "QUEUED", "QUEUED", "RUNNING", "COMPLETED", "KILLED"])  # by the kernel's codes
 FIRST = ("job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "user", "state")
 """Columns of the table of jobs that come first; behind them the nodes."""
-LONGEST_S = 1e12  # spans beyond are endless
 MOST_UNITS = 2**31 - 1  # of a further resource kind on a node
 INSTANTS_PER_JOB = 64  # guard: a run needs a few instants a job, its switches and its timers
 
@@ -68,6 +68,10 @@ class Simulation:
         self.told = [self.options.under(one) for one in plans]
         each = zip(self.workloads, self.told, plans, strict=True)
         self.admitted = [admit_jobs(w, platform, told, one.queueing in BY_NODES) for w, told, one in each]
+        heeding = [one.queueing in BY_NODES for one in plans]
+        self.unseen = [unseen_in(w.jobs, platform, one) for w, one in zip(self.workloads, heeding, strict=True)]
+        """By simulation, the columns by which its jobs ask for more than it looks at, and why."""
+        warn(self.unseen)
         self.world = self._allocate(plans)
         self.table = table_of(self.world)
         for i in range(len(self.workloads)):
@@ -152,7 +156,7 @@ class Simulation:
             w.room[i, :, k] = p.resources[kind]
         for k, profile in enumerate(p.profiles):
             switches = microseconds(profile.switch_on_s), microseconds(profile.switch_off_s)
-            w.profile[i, k] = (*switches, profile.can_switch, _longest(profile.break_even_s))
+            w.profile[i, k] = (*switches, profile.can_switch, endless_us(profile.break_even_s))
 
     def _fill_options(self, i: int, plan: Plan) -> None:
         opts, told, o, n_jobs = self.options, self.told[i], self.world.o[i, 0], len(self.admitted[i].rows)
@@ -173,7 +177,7 @@ class Simulation:
             "queueing": plan.queueing,
             "ordering": plan.ordering,
             "passing": plan.passing,
-            **{name.removesuffix("_s") + "_us": _longest(seconds) for name, seconds in plan.spans.items()},
+            **{name.removesuffix("_s") + "_us": endless_us(seconds) for name, seconds in plan.spans.items()},
             "head": codes.LATEST_RELEASED if by_count else codes.LOWEST_ID,
             "depth": opts.depth if opts.depth is not None else 1 << 60,
             "rebuild": opts.rebuild,
@@ -320,6 +324,7 @@ class Simulation:
             "n_cores": self.platform.total_cores,
             "options": self.options.told(),
             "window": {"start_s": window[0] / SECOND, "end_s": window[1] / SECOND},
+            **({"unseen": self.unseen[i]} if self.unseen[i] else {}),
             **(manifest or {}),
         }
         jobs = self._job_table(i, node_texts(past.chunks, len(rows)))
@@ -373,24 +378,6 @@ class Simulation:
 @functools.cache
 def _version() -> str:
     return version("escala")
-
-
-def power_rules(plan: Plan) -> dict[str, float]:
-    """What the kernel's options say of a plan's shutdown policy."""
-    return {
-        "shutdown": plan.shutdown,
-        "timeout_us": int(microseconds(plan.timeout_s)),
-        "spare": plan.spare,
-        "fraction": plan.fraction,
-        "cap_us": _longest(plan.cap_s),
-        "if_busy": plan.if_busy,
-        "target": plan.target,
-    }
-
-
-def _longest(seconds: float) -> int:
-    """A span in us; NEVER_US for one without end."""
-    return codes.NEVER_US if seconds > LONGEST_S else int(microseconds(seconds))
 
 
 def _seconds(us: NDArray[np.int64], happened: NDArray[np.bool_]) -> pl.Series:

@@ -165,22 +165,21 @@ def test_shapes_that_a_scheduler_does_not_see_are_told(escala_: Escala, tmp_path
     pl.DataFrame({**jobs, "gpus_per_node": [None, None]}).write_parquet(table)  # a column of nothing is none
     outcome = escala_("compare", table, "--platform", "2x2", "--schedulers", "easy,conservative,first-fit")
     assert outcome.status == 0
-    said = "remark: what jobs ask for by nodes does not count under conservative: cores of any nodes\n"
-    assert outcome.err == said
+    said = "what jobs ask for by nodes does not count: its scheduler counts cores of any nodes"
+    assert outcome.err == f"remark: {said}\n"
+    assert "What jobs ask for by nodes does not count under conservative + never: its" in " ".join(outcome.out.split())
     assert escala_("simulate", table, "--platform", "2x2", "--scheduler", "fcfs").err == ""
     more = tmp_path / "more.parquet"
     pl.DataFrame({**jobs, "gpus_per_node": [1, None], "reservation": ["a", None]}).write_parquet(more)
     outcome = escala_("simulate", more, "--platform", "2x2", "--scheduler", "easy")
     assert outcome.err.splitlines() == [
-        "remark: what jobs ask for by reservation counts under the scheduler slurm alone",
-        "remark: what jobs ask for by gpus_per_node does not count under easy: platform '2x2' has no GPUs",
+        "remark: what jobs ask for by gpus_per_node does not count: the platform has no GPUs",
+        "remark: what jobs ask for by reservation does not count: the scheduler slurm alone looks at it",
     ]
     named = tmp_path / "named.parquet"
     pl.DataFrame({**jobs, "excluded_nodes": [None, "n2"]}).write_parquet(named)
     outcome = escala_("simulate", named, "--platform", "2x2", "--scheduler", "easy")
-    said = (
-        "remark: what jobs ask for by excluded_nodes does not count under easy: platform '2x2' has no names of nodes\n"
-    )
+    said = "remark: what jobs ask for by excluded_nodes does not count: the platform has no names of nodes\n"
     assert outcome.err == said
     site = tmp_path / "site.toml"
     site.write_text(
@@ -190,6 +189,27 @@ def test_shapes_that_a_scheduler_does_not_see_are_told(escala_: Escala, tmp_path
     for columns, scheduler in ((table, "slurm"), (named, "easy")):
         outcome = escala_("simulate", columns, "--platform", site, "--scheduler", scheduler)
         assert outcome.status == 0 and "what jobs ask for" not in outcome.err
+
+
+REPLAYING = {
+    "simulate": ["--scheduler", "saf"],
+    "compare": ["--schedulers", "easy,saf,sjf-fit"],
+    "frontier": ["--schedulers", "easy,saf", "--shutdowns", "never,timeout:300"],
+    "bound": ["--objective", "wait", "--schedulers", "easy", "--limit", "1"],
+    "what-if": ["--nodes", "+1,+100%", "--schedulers", "easy,fcfs"],
+    "calibrate": ["--scheduler", "easy"],
+}
+
+
+@pytest.mark.parametrize("verb", REPLAYING)
+def test_every_verb_that_replays_says_once_what_it_does_not_look_at(escala_: Escala, tmp_path: Path, verb: str) -> None:
+    jobs = {"submit_s": [60.0 * k for k in range(40)], "runtime_s": [600.0] * 40, "walltime_s": [900.0] * 40}
+    more = {"cores": [2] * 40, "wait_s": [60.0] * 40, "memory_mb_per_node": [5] + [None] * 39}
+    table = tmp_path / "jobs.parquet"
+    pl.DataFrame(jobs | more).write_parquet(table)
+    outcome = escala_(verb, table, "--platform", "2x2:grid5000", *REPLAYING[verb])
+    said = "remark: what jobs ask for by memory_mb_per_node does not count: the platform counts no memory\n"
+    assert outcome.err.count(said) == outcome.err.count("what jobs ask for") == 1, outcome.err
 
 
 def test_lost_runs_are_told_beside_the_figures_that_leave_them_out(escala_: Escala, tmp_path: Path) -> None:

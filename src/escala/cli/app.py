@@ -90,7 +90,8 @@ def run(arguments: list[str]) -> int:
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]
     try:
-        return act(arguments)
+        with terminal.remarking():
+            return act(arguments)
     except EscalaError as error:
         terminal.fail(str(error))
     except BrokenPipeError:  # the reader of our output has left, as `head` does

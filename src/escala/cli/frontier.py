@@ -83,7 +83,7 @@ def frontier(
             machine = escala.read_platform(platform, power)
             found = policies(chosen, switching, options["seed"])
             log = read_log(workload, read, machine)
-            tell_unused(chosen, switching, options, log, machine)
+            tell_unused(chosen, switching, options, log)
             pieces = pieces_of(folder, log, machine, [*chosen, *switching], shared, after=after, **options)
             share = begin(f"replaying {len(log)} jobs under {len(chosen) * len(switching)} pairs of policies")
             how = {"after": after, "margin": margin, "keep": pieces, "jobs": jobs, "on": where, **options}
@@ -121,12 +121,13 @@ def _write_policy(best: Frontier, margin: float, log: Any, machine: Any, folder:
 
 def shown(found: Frontier) -> list[Any]:
     """What was found, for the terminal."""
+    from escala import unseen
     from escala.report.frontier import sentences
     from escala.report.frontier import shown as chosen
 
     waits = shown_waits({found.reference: found.waits.get(found.reference)}, sentence=False)
     marked = {name: found.knows[name] for name in chosen(found)}
-    return [rows_table(_rows(found)), *waits, *marks.lines(marked), *sentences(found)]
+    return [rows_table(_rows(found)), *waits, *marks.lines(marked), *unseen.sentences(found.unseen), *sentences(found)]
 
 
 def _rows(found: Frontier) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What is said before a replay: options, dates, predictions and shapes that change nothing, or mean something else."""
+"""What is said before a replay: options, dates and predictions that change nothing, or mean something else."""
 
 from __future__ import annotations
 
@@ -59,47 +59,9 @@ def _tell_users(schedulers: Iterable[str], options: dict[str, Any], log: Any) ->
         remark("the log names no users: last2 is the requested time of every job")
 
 
-def tell_unused(
-    schedulers: Iterable[str], shutdowns: Iterable[str], options: dict[str, Any], log: Any, machine: Any
-) -> None:
-    """A remark for each option that changes nothing, for predictions by users where the log names none, and for what
-    jobs ask for and nobody sees."""
+def tell_unused(schedulers: Iterable[str], shutdowns: Iterable[str], options: dict[str, Any], log: Any) -> None:
+    """A remark for each option that changes nothing, and for predictions by users where the log names none."""
     names = list(schedulers)
     for name in unused(names, shutdowns, options):
         remark(f"{FLAG[name]} changes nothing with {', '.join(names)}: only {WHO[name]}")
     _tell_users(names, options, log)
-    _tell_shapes(names, log, machine)
-
-
-def _tell_shapes(schedulers: list[str], log: Any, machine: Any) -> None:
-    """A remark where jobs ask for nodes, memory or GPUs, and a scheduler looks at their cores and begin times alone;
-    and one for what none but Slurm's rules look at on this machine."""
-    from escala.parts import counting
-    from escala.policies.heeded import goes_by_nodes
-    from escala.slurm.named import is_slurm
-    from escala.workload.shapes import BEGIN, OF_NODES, SHAPES
-
-    asked = [
-        name for name in SHAPES if name != BEGIN and name in log.jobs.columns and log.jobs[name].null_count() < len(log)
-    ]
-    others = [name for name in schedulers if not is_slurm(name)]
-    blind = [name for name in others if not goes_by_nodes(name)]
-    if asked and blind:
-        remark(f"what jobs ask for by {', '.join(asked)} does not count under {', '.join(blind)}: cores of any nodes")
-    seeing = [name for name in others if name not in blind]
-    of_slurm = [name for name in asked if name not in OF_NODES]
-    if of_slurm and seeing:
-        remark(f"what jobs ask for by {', '.join(of_slurm)} counts under the scheduler slurm alone")
-    for why, names in _absent(counting(log.jobs, machine)).items():
-        if seeing:
-            said = f"what jobs ask for by {', '.join(names)} does not count under {', '.join(seeing)}"
-            remark(f"{said}: platform {machine.name!r} {why}")
-
-
-def _absent(counting: dict[str, str]) -> dict[str, list[str]]:
-    """Why columns do not count -> these."""
-    found: dict[str, list[str]] = {}
-    for name, why in counting.items():
-        if why:
-            found.setdefault(why, []).append(name)
-    return found

@@ -118,7 +118,7 @@ def simulate(
             check_power(machine, pair[1], options["start_off"])
             tell_until(read)
             log = read_log(workload, with_shapes(read, [scheduler]), machine)
-            tell_unused([scheduler], [shutdown], options, log, machine)
+            tell_unused([scheduler], [shutdown], options, log)
             share = begin(f"replaying {number_of(len(log), 'job')} under {scheduler} + {shutdown}")
             result = interruptible(
                 lambda: escala.simulate(log, machine, pair[0][0], pair[1][0], progress=share, **options)
@@ -131,7 +131,7 @@ def simulate(
     waits, knows = recorded_waits(result.jobs), {f"{scheduler} + {shutdown}": result.knows}
     name = marks.shown(f"{scheduler} + {shutdown}", knows)
     title, shown = f"{log.name} on {machine.name}: {name}", measured({"": summary}, SHOWN)
-    told = {**summary, "knows": result.knows, **read_of(log), "power": power_of(machine)}
+    told = {**summary, "knows": result.knows, **read_of(log), "power": power_of(machine), "unseen": result.unseen}
     told |= {"recorded_waits": waits, **counts_of(result)}
     figures = metrics_table({metric: summary[metric] for metric in shown})
     remarks = (*overruled({"": result}), *shown_waits({name: waits}), *lost_runs({name: result}))
@@ -185,7 +185,7 @@ def compare(
             check_power(machine, found[1], options["start_off"])
             tell_until(read)
             log = read_log(workload, with_shapes(read, names[0]), machine)
-            tell_unused(*names, options, log, machine)
+            tell_unused(*names, options, log)
             room.check_inputs(headroom, log, machine)
             share = begin(f"replaying {number_of(len(log), 'job')} under {number_of(total, 'pair')} of policies")
             how = {"keep": kept, "jobs": jobs, "on": where, **options}
@@ -215,7 +215,8 @@ def _tell(comparison: Any, table: Any, log: Any, machine: Any, measured: Any, as
 
     results, rows, about = comparison.results, table.to_dicts(), {**read_of(log), "power": power_of(machine)}
     waits = {name: recorded_waits(result.jobs) for name, result in results.items()}
-    told = [{**row, **about, "recorded_waits": waits[row["policy"]]} for row in rows]
+    beside = {name: {"recorded_waits": waits[name], "unseen": result.unseen} for name, result in results.items()}
+    told = [{**row, **about, **beside[row["policy"]]} for row in rows]
     summaries = {name: result.summary() for name, result in results.items()}
     remarks = [*comparing.check(summaries, cut=True), *lost_runs(results)]
     if measured is not None:
@@ -236,10 +237,12 @@ def compared(comparison: Any, table: Any) -> list[Any]:
     legend under it."""
     from escala.metrics import compare as comparing
     from escala.report import marks
+    from escala.unseen import sentences
 
     hidden = (comparing.KNOWS, *comparing.COUNTS)
     columns = [name for name in table.columns if not name.endswith("_change") and name not in hidden]
-    return [rows_table(marks.in_rows(table.to_dicts(), comparison.knows), columns), *marks.lines(comparison.knows)]
+    lines = [*marks.lines(comparison.knows), *sentences(comparison.unseen)]
+    return [rows_table(marks.in_rows(table.to_dicts(), comparison.knows), columns), *lines]
 
 
 def what_is_kept(out: Path | None, kept: KeptRuns | None, total: int) -> str | None:

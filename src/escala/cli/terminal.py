@@ -6,10 +6,12 @@ import contextlib
 import json
 import math
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from escala.compiling import tell_when_compiling
+from escala.errors import EscalaWarning
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -78,6 +80,25 @@ def fail(message: str) -> None:
 def remark(message: str) -> None:
     """Print one line on stderr about what the user should know, and would not see in the result."""
     sys.stderr.write(f"remark: {' '.join(message.split())}\n")
+
+
+@contextlib.contextmanager
+def remarking() -> Iterator[None]:
+    """While a verb runs, each warning of Escala's own is a remark, once."""
+    said = set[str]()
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if not issubclass(category, EscalaWarning):
+            before(message, category, *where, **more)
+        elif str(message) not in said:
+            said.add(str(message))
+            remark(str(message))
+
+    with warnings.catch_warnings():
+        before = warnings.showwarning
+        warnings.simplefilter("always", EscalaWarning)
+        warnings.showwarning = show
+        yield
 
 
 @contextlib.contextmanager

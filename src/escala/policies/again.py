@@ -52,7 +52,7 @@ def rerun(run_: Any, workload: Any = None, *, progress: Progress | None = None) 
             f"{told['origin_s']} s (manifest: origin_s): give that log"
         )
     kept = about.get("columns", {})
-    now = log.column_digests(name for name in kept if name in log.jobs.columns)
+    now = log.column_digests((name for name in kept if name in log.jobs.columns), about.get("unseen", ()))
     for name in {**kept, **now}:
         if kept.get(name) != now.get(name):
             raise EscalaError(

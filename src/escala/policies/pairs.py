@@ -77,6 +77,11 @@ class Comparison:
         """What the policies of each run knew of the future; see `escala.foresight`."""
         return {name: result.knows for name, result in self.results.items()}
 
+    @property
+    def unseen(self) -> dict[str, dict[str, str]]:
+        """What jobs ask for and each run did not look at: column -> why; see `escala.unseen`."""
+        return {name: result.unseen for name, result in self.results.items()}
+
     def table(self, reference: str | None = None, *, cut: bool = False) -> pl.DataFrame:
         """Metrics per policy, with relative changes against the reference, and what it knew of the future; see
         `escala.metrics.table`."""

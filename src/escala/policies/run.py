@@ -333,9 +333,8 @@ def simulate_loaded(
         "estimate": told.estimate,
         "order_estimate": told.order_estimate,
     }
-    if columns := loaded.column_digests(
-        told.columns(chosen.plan) | model_columns(told.estimate) | model_columns(told.ordered_by)
-    ):
+    looked_at = told.columns(chosen.plan) | model_columns(told.estimate) | model_columns(told.ordered_by)
+    if columns := loaded.column_digests(looked_at, simulation.unseen[0]):
         about["columns"] = columns
     if objects := [role for role, given in roles.items() if given is not None and not isinstance(given, str)]:
         about["objects"] = objects

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from escala import unseen
 from escala.report import marks, operator, recorded
 from escala.report.labels import beside
 from escala.report.page import write_report
@@ -208,5 +209,11 @@ def write_page(found: Frontier, path: Path, about: str, power: str, **operator: 
         )
     elif best != found.reference:
         title += f": {_saves(found, best)}, with {_limit(MARGINS[-1])}"
-    notes = [*sentences(found), about, power, *filter(None, [marks.legend(found.knows)])]
+    notes = [
+        *sentences(found),
+        *unseen.sentences(found.unseen),
+        about,
+        power,
+        *filter(None, [marks.legend(found.knows)]),
+    ]
     write_report(path, {}, title=title, notes=notes, sections=sections(found, power, **operator))

@@ -26,6 +26,7 @@ from escala.report.parts import Run, Section, _charts, _held_out_part, _part, _p
 from escala.report.quantities import ENERGY_UNITS, QUANTITIES
 from escala.report.style import STATE_COLOURS, inline_file, inline_svg
 from escala.result import without_places
+from escala.unseen import sentences
 from escala.workload.ignored import told
 from escala.writing import sealed_text, write_whole
 
@@ -123,7 +124,8 @@ def render(
     parts += [_part(t.title, figures=[(curves.learning_curve(t), t.caption)]) for t in curves_given]
     _number_figures(parts)
     remarks = compare.check(summaries, cut=True) if summaries else []
-    said = [_ignored(results), recorded.sentence(waits, reference), marks.legend(knows)]
+    unseen = sentences({name: result.manifest.get("unseen", {}) for name, result in results.items()})
+    said = [_ignored(results), *unseen, recorded.sentence(waits, reference), marks.legend(knows)]
     recorded_s = waits.get(reference, {}).get("mean_recorded_s")
     charts = _charts(results, summaries, job_limit)
     return _template().render(

@@ -150,6 +150,7 @@ class _Window:
         self.pieces = self.ended = self.most = self.jobs = 0
         self.carried: Carried | None = None
         self.about: dict[str, Any] = {}
+        self.unseen: dict[str, str] = {}
         self.digest = JobsDigest()
         self.window_us = 0, 0  # first arrival to last finish
         self.totals = pl.DataFrame()
@@ -166,6 +167,7 @@ class _Window:
         chosen = pair(piece, self.scheduler, self.shutdown, self.options)
         check_plan(chosen.plan, self.scheduler, self.shutdown)
         simulation = Simulation(piece, self.machine, chosen.plan, replace(self.options, record=True))
+        self.unseen |= simulation.unseen[0]
         if carried is not None:
             go_on(simulation, carried)
         before = None if following_s is None else following_s - 1.0 / SECOND
@@ -255,6 +257,8 @@ def _finish(window: _Window, log: Pieces, folder: Path, parts: Path) -> Streamed
         "streamed": {"pieces": window.pieces, "most_jobs": window.most, "jobs_read_at_once": log.jobs},
         "left_out": ["nodes", "power", "allocations"],
     }
+    if window.unseen:
+        manifest["unseen"] = window.unseen
     if files := policy_files(window.scheduler, window.shutdown, window.options):
         manifest["policy_files"] = files
     window.totals.write_parquet(folder / "totals.parquet")

@@ -20,6 +20,7 @@ from escala.policies.queues import queue
 from escala.policies.run import check_power, read, simulate
 from escala.tuning.later import Later, judge
 from escala.tuning.split import split_of
+from escala.unseen import Unseen
 from escala.writing import Pieces
 
 SCHEDULERS = ("easy", "saf", "sjf-fit", queue("sjf", 24 * 3600.0))
@@ -47,12 +48,13 @@ class Frontier:
     what each knew of the future (`escala.foresight`), "" for an honest pair. later: the reference and the cheapest
     pairs on the weeks after that past, if any.
     waits: of each pair the log's own waits beside its replay's (`metrics.recorded.recorded_waits`), none where the log
-    tells none."""
+    tells none. unseen: of each pair what jobs ask for and it did not look at (`escala.unseen`)."""
 
     summaries: dict[str, Summary]
     knows: dict[str, str]
     later: Later | None = None
     waits: Mapping[str, Any] = field(default_factory=dict)
+    unseen: Mapping[str, Unseen] = field(default_factory=dict)
 
     @property
     def reference(self) -> str:
@@ -104,6 +106,7 @@ class Frontier:
             "undominated": {wait: self.undominated(wait) for wait in WAITS},
             "hull": {wait: self.hull(wait) for wait in WAITS},
             "recorded_waits": dict(self.waits),
+            "unseen": dict(self.unseen),
             "cheapest": {f"{margin:g}": self.cheapest(margin) for margin in MARGINS},
             **({} if self.later is None else {"later": self.later.as_dict()}),
         }
@@ -151,7 +154,8 @@ def frontier(
 
     def run(pair: Named) -> dict[str, Any]:
         result = simulate(past, machine, pair.scheduler, pair.shutdown, record=False, **options)
-        return {"summary": result.summary(), "knows": result.knows, "waits": recorded_waits(result.jobs)}
+        about = {"knows": result.knows, "waits": recorded_waits(result.jobs), "unseen": result.unseen}
+        return {"summary": result.summary(), **about}
 
     with replays_on(on, jobs) as each:
         found = play(pairs, run, kept_values(keep), progress, each)
@@ -172,7 +176,8 @@ def _found(found: Mapping[str, Mapping[str, Any]]) -> Frontier:
             "scheduler"
         )
     waits = {name: one["waits"] for name, one in found.items() if one["waits"] is not None}
-    return Frontier({name: one["summary"] for name, one in found.items()}, knows, waits=waits)
+    unseen = {name: one.get("unseen", {}) for name, one in found.items()}
+    return Frontier({name: one["summary"] for name, one in found.items()}, knows, waits=waits, unseen=unseen)
 
 
 def _check(machine: Platform, pairs: Sequence[Named], asked: Options) -> None:

@@ -32,10 +32,7 @@ def of_sacct(have: set[str], submission: str) -> dict[str, pl.Expr]:
     """From the text fields of a sacct listing, and its times as seconds. have: the fields that there are. A job that
     became eligible after its submission (by a begin time, a dependency or a hold) may not begin before, where that is
     not taken as its submission."""
-    nodes = pl.coalesce(
-        *(_positive(_text(name, have)) for name in FIELDS),
-        _positive(_text("alloctres", have).str.extract(_tres("node"))),
-    )
+    nodes = nodes_of(have)
     tres = [_text(name, have) for name in ("alloctres", "reqtres")]
     asked = _text("reqmem", have)
     amount, unit = _megabytes(asked), asked.str.extract(r"([nc])$")
@@ -78,6 +75,12 @@ def of_sacct(have: set[str], submission: str) -> dict[str, pl.Expr]:
         MEASURED: pl.when(joules <= MOST_JOULES).then(joules),
         "hosts": pl.when(~hosts.str.to_lowercase().is_in(["none assigned", "unknown", "none"])).then(hosts),
     }
+
+
+def nodes_of(have: set[str]) -> pl.Expr:
+    """How many nodes a job had, or asked for where it had none; null where a sacct listing does not say."""
+    fields = (_positive(_text(name, have)) for name in FIELDS)
+    return pl.coalesce(*fields, _positive(_text("alloctres", have).str.extract(_tres("node"))))
 
 
 def of_pbs(exec_host: pl.Series, nodes: pl.Expr, gpus: pl.Expr, memory: pl.Expr) -> dict[str, pl.Expr]:

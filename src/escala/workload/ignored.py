@@ -21,7 +21,9 @@ from escala.workload.found import Found
 from escala.workload.shapes import LATER
 from escala.workload.transform import OF_WHOLE, of_whole
 
+NODES = "nodes"
 AMOUNTS = {
+    "on_nodes": NODES,
     "gpus": "GPUs",
     "memory": "memory",
     "licences": "licences",
@@ -152,11 +154,14 @@ def told(ignored: Mapping[str, Mapping[str, Any]], shapes: bool = False) -> str:
     """In one sentence; "" where nothing was ignored. shapes: the log was read with them."""
     slurm = "the scheduler slurm alone looks at, as far as the site describes it"
     nodes = "counts where the platform has it"
-    parts: dict[str, list[str]] = {"no replay looks at": [], "score files alone look at": [], slurm: [], nodes: []}
-    nobody, scores, shaped, of_nodes = parts.values()
+    site = "counts on a site alone (--platform site.toml; on any other, and in a stream, jobs take cores of any nodes)"
+    who = ("no replay looks at", "score files alone look at", slurm, nodes, site)
+    parts: dict[str, list[str]] = {one: [] for one in who}
+    nobody, scores, shaped, of_nodes, on_site = parts.values()
     for name, about in ignored.items():
         several = f"{about['values']:,} " if "values" in about else ""
         heeded = of_nodes if shapes and name in OF_NODES else shaped if shapes and name in SHAPED else None
+        heeded = on_site if name == NODES else heeded
         heeded = heeded if heeded is not None else scores if name in SCORED else nobody
         heeded.append(f"{several}{name} ({jobs_told(about)})")
     said = [f"{who}: {', '.join(what)}" for who, what in parts.items() if what]

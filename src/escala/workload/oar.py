@@ -39,7 +39,7 @@ MESSAGE = re.compile(r"R=(\d{1,9}),W=([\d:]{1,29}),J=")
 ENDED_FROM_OUTSIDE = {"BESTEFFORT_KILL", "FRAG_JOB_REQUEST"}
 ROWS = 5000  # jobs of a part
 
-TOLD = ("gpus", "licences", "features", "reserved", "dependency", "group", "account", "job_name")
+TOLD = ("on_nodes", "gpus", "licences", "features", "reserved", "dependency", "group", "account", "job_name")
 ASKED = ("nodes", "tasks", "cores_per_task", "tasks_per_node", "gpus_per_node", "exclusive", "array_id", BEGIN)
 _NUMBERS = ("submit_s", "runtime_s", "walltime_s", "cores", "wait_s")
 _TEXTS = ("job_id", "user", "queue", "status", *TOLD)
@@ -131,7 +131,7 @@ def _row(job: Job, known: Mapping[str, Resource], asked_first: bool, late: bool,
         "wait_s": start - submit if start is not None and submit is not None else None,
         "queue": job.text("queue", "queue_name"),
         "status": _status(job, state, ran, limit),
-        **_told(job, request),
+        **_told(job, request, shapes),
         "reserved": "yes" if reserved else None,
         "never started": waiting,
         "still running": not waiting and (state in RUNNING or (not state and stop is None)),
@@ -196,10 +196,11 @@ def _status(job: Job, state: str, ran: float | None, limit: float | None) -> str
     return "CANCELLED" if state == "Error" and job.events() & ENDED_FROM_OUTSIDE else "FAILED"
 
 
-def _told(job: Job, request: Request | None) -> dict[str, str | None]:
-    """Names, and what no replay looks at."""
+def _told(job: Job, request: Request | None, shapes: bool) -> dict[str, str | None]:
+    """Names, and what no replay looks at, or none of jobs that were read without `shapes`."""
     wanted = [conditions(job.text("properties") or ""), request.features if request else None]
     return {
+        "on_nodes": str(request.hosts) if request and request.hosts and not shapes else None,
         "gpus": str(request.gpus) if request and request.gpus else None,
         "licences": str(request.licences) if request and request.licences else None,
         "features": next((one for one in wanted if one), None),

@@ -90,7 +90,7 @@ def _records(ended: pl.DataFrame, cores: Cores, submission: Submission, shapes: 
         _key(r"Resource_List\.n?gpus"), _key(r"Resource_List\.(?:nodes|select)").str.extract(r"gpus=(\d+)")
     )
     memory = pl.coalesce(_key(rf"Resource_List\.{name}") for name in ("mem", "pmem", "vmem", "pvmem"))
-    more = _asked(ended, gpus) if shapes else {}
+    more = _asked(ended, gpus) if shapes else {"on_nodes": NODES}
     return ended.select(
         pl.col("text").str.extract(r"^[^;]*;E;([^;]*);").alias("job_id"),
         submit.alias("submit_s"),
@@ -119,13 +119,15 @@ def _records(ended: pl.DataFrame, cores: Cores, submission: Submission, shapes: 
 
 def _asked(ended: pl.DataFrame, gpus: pl.Expr) -> dict[str, pl.Expr]:
     """The columns of `asked`."""
-    count = pl.coalesce(_key("unique_node_count"), _key(r"Resource_List\.nodect"))
-    return of_pbs(ended.select(_key("exec_host")).to_series(), count, gpus, _key(r"Resource_List\.mem"))
+    return of_pbs(ended.select(_key("exec_host")).to_series(), NODES, gpus, _key(r"Resource_List\.mem"))
 
 
 def _key(name: str) -> pl.Expr:
     """The value of a key; null where it is not there."""
     return pl.col("text").str.extract(rf"[; ](?:{name})=(\S+)")
+
+
+NODES = pl.coalesce(_key("unique_node_count"), _key(r"Resource_List\.nodect"))
 
 
 def _number(name: str) -> pl.Expr:

@@ -184,6 +184,7 @@ def _ignored(have: set[str], submission: str, shapes: bool) -> dict[str, pl.Expr
     late = (pl.col("eligible_at") - pl.col("submit_at") > 1.0) if submission == "submit" else pl.lit(False)
     after = line.str.contains(r"\s(--dependency[= ]|-d ?\w)") | late.fill_null(False)
     return {
+        "on_nodes": pl.when(pl.lit(not shapes)).then(asked.nodes_of(have).cast(pl.String)),
         "gpus": pl.coalesce(*(text.str.extract(r"gres/gpu[^=,]*=(\d+)") for text in tres), *gres),
         "memory": pl.coalesce(_text("reqmem", have), *(text.str.extract(r"(?:^|,)mem=([^,]+)") for text in tres)),
         "licences": pl.coalesce(

@@ -116,13 +116,14 @@ class Workload:
             )
         return found.hexdigest()
 
-    def column_digests(self, names: Iterable[str]) -> dict[str, str]:
+    def column_digests(self, names: Iterable[str], unseen: Iterable[str] = ()) -> dict[str, str]:
         """SHA-256 of these columns, by name, and of those that every simulation looks at where a job has something
-        there (`load` that is not 1, `single_node`, `demand_...`, and what they ask of nodes)."""
+        there (`load` that is not 1, `single_node`, `demand_...`, and what they ask of nodes but for `unseen`)."""
         jobs = self.jobs
         told = {name for name in jobs.columns if name.startswith("demand_") and (jobs[name] != 0).any()}
         told |= {name for name, usual in (("load", 1.0), ("single_node", False)) if (jobs[name] != usual).any()}
         told |= {name for name in OF_NODES if name in jobs.columns and jobs[name].null_count() < len(jobs)}
+        told -= set(unseen)
         texts = {name: "\n".join(map(repr, jobs[name].to_list())) for name in sorted(told.union(names))}
         return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
 

@@ -7,7 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError, number_of, quoted
-from escala.workload.shapes import EXCLUSIVE, KIND, OF_GPUS, OF_MEMORY, OF_NODES
+from escala.workload.shapes import EXCLUSIVE, KIND, OF_GPUS, OF_MEMORY, OF_NODES, PLACES
 from escala.workload.table import Workload
 from escala.workload.tasks import ints_of, tasks_of
 
@@ -26,9 +26,11 @@ def on_hosts(workload: Workload, node_cores: int) -> Workload:
         raise EscalaError(f"node_cores is {node_cores}: give the cores of a node, 1 or more")
     jobs = workload.jobs
     named = [name for name in jobs.columns if name.startswith("demand_")]
+    named += [name for name in PLACES if name in jobs.columns and jobs[name].null_count() < len(jobs)]
     if named:
         raise EscalaError(
-            f"workload {workload.name!r}: hosts have no {named[0]}: write Parquet (workload.jobs.write_parquet) instead"
+            f"workload {workload.name!r}: Batsim's hosts know no {named[0]}: write Parquet "
+            "(workload.jobs.write_parquet) instead"
         )
     hosts = _hosts(jobs, node_cores)
     cores = jobs["cores"].to_numpy()

@@ -201,6 +201,7 @@ def test_what_no_replay_uses_is_named(tmp_path: Path) -> None:
     document = by_id(two) | {"16": two(waits) | {"assigned_resources": [3, *range(100, 120)], "dependencies": [5, "6"]}}
     log = read_workload(write(tmp_path / "jobs.json", document))
     assert log.ignored == {
+        "nodes": {"jobs": 4},
         "GPUs": {"jobs": 1}, "licences": {"jobs": 1}, "features of nodes": {"jobs": 2}, "reservations": {"jobs": 1},
         "dependencies or begin times": {"jobs": 1}, "queues": {"jobs": 9, "values": 2},
     }  # fmt: skip

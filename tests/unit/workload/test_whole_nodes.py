@@ -56,6 +56,12 @@ def test_a_job_that_may_share_a_node_is_refused(what: str, tmp_path: Path) -> No
     assert not list(tmp_path.iterdir())
 
 
+def test_what_hosts_do_not_know_is_refused(tmp_path: Path) -> None:
+    log = Workload.from_jobs([{**TIMES, "cores": 4, "nodes": 1, "features": "ib"}])
+    with pytest.raises(EscalaError, match="Batsim's hosts know no features"):
+        write_batsim(log, tmp_path / "out.json", speed=1e9, node_cores=4)
+
+
 def test_what_is_written_of_hosts(tmp_path: Path) -> None:
     log = Workload.from_jobs([{**TIMES, "cores": 6, "nodes": 3, "exclusive": True, "user": "ann"}])
     path = tmp_path / "out.json"

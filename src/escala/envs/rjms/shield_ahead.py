@@ -22,6 +22,7 @@ from escala.envs.rjms.episodes import idle_watts
 from escala.envs.rjms.scheduling_step import waiting
 from escala.envs.rjms.shield_step import PRICES, RULES, look_ahead
 from escala.errors import EscalaError
+from escala.filling import power_rules
 from escala.kernel import calls, codes
 from escala.kernel.load import JOBS, NODES, PLACED
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS
@@ -29,7 +30,7 @@ from escala.options import Options, Plan, microseconds
 from escala.platform import Platform
 from escala.policies.futures import AsBefore, Coming, Memory
 from escala.policies.schedulers import SCHEDULERS, Scheduler
-from escala.simulation import Simulation, power_rules
+from escala.simulation import Simulation
 from escala.workload import Workload
 
 MOST = 100  # jobs that come in a future

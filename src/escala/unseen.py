@@ -1,0 +1,59 @@
+"""What jobs ask for and a run does not look at: said once, as a warning, and kept in its manifest."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+
+import polars as pl
+
+from escala.errors import EscalaWarning
+from escala.parts import counting
+from escala.platform import Platform
+from escala.workload.shapes import BEGIN, OF_NODES, SHAPES
+
+SLURM = "the scheduler slurm alone looks at it"
+CORES = "its scheduler counts cores of any nodes"
+MOST_NAMED = 12
+Unseen = Mapping[str, str]
+"""Column -> why a run does not look at it."""
+
+
+def unseen_in(jobs: pl.DataFrame, platform: Platform, by_nodes: bool = True) -> dict[str, str]:
+    """The columns by which some jobs of a table ask for more than a run on a platform gives them, under any scheduler
+    but slurm, and why. by_nodes: the scheduler goes by what they ask of nodes."""
+    counts = counting(jobs, platform)
+    asked = [name for name in SHAPES if name != BEGIN and name in jobs.columns and jobs[name].null_count() < len(jobs)]
+    why = {
+        name: SLURM if name not in OF_NODES else CORES if not by_nodes else f"the platform {counts[name]}"
+        for name in asked
+    }
+    return {name: reason for name, reason in why.items() if name not in OF_NODES or counts[name] or not by_nodes}
+
+
+def warn(found: Iterable[Unseen]) -> None:
+    """An `EscalaWarning` for each reason."""
+    for reason, names in _by_reason({name: why for one in found for name, why in one.items()}).items():
+        warnings.warn(f"what jobs ask for by {', '.join(names)} does not count: {reason}", EscalaWarning, stacklevel=2)
+
+
+def sentences(runs: Mapping[str, Unseen]) -> list[str]:
+    """What runs did not look at, a sentence for each reason and those that share it; runs: name -> what it did not."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for run, one in runs.items():
+        for reason, columns in _by_reason(one).items():
+            found.setdefault((", ".join(columns), reason), []).append(run)
+    said = list[str]()
+    for (names, reason), of in found.items():
+        more = f" and {len(of) - MOST_NAMED} more" if len(of) > MOST_NAMED else ""
+        under = "" if len(of) == len(runs) else f" under {', '.join(of[:MOST_NAMED])}{more}"
+        said.append(f"What jobs ask for by {names} does not count{under}: {reason}.")
+    return said
+
+
+def _by_reason(one: Unseen) -> dict[str, list[str]]:
+    """Why -> the columns."""
+    found: dict[str, list[str]] = {}
+    for name, why in one.items():
+        found.setdefault(why, []).append(name)
+    return found
