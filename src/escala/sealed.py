@@ -46,6 +46,9 @@ class QueuedJob(NamedTuple):
     node_set: int = 0  # of `View.node_sets`, the nodes on which they may lie
 
 
+TOLD = QueuedJob._fields.index("parts")
+
+
 class EndedJob(NamedTuple):
     """A job that has ended in this simulation."""
 
@@ -105,14 +108,14 @@ def _queue(w: Any, i: int) -> list[QueuedJob]:
 def _queued(w: Any, i: int, rows: list[int]) -> list[QueuedJob]:
     now, at = w.s["now"].item(i), np.array(rows)
     demands = map(tuple, w.demand[i, at].tolist()) if w.demand.shape[1] else [()] * len(rows)
-    return [
-        QueuedJob(
-            row, cores, walltime / SECOND, submit / SECOND, (now - submit) / SECOND, user, single == 1, demand, *parts
-        )
-        for row, (submit, _, walltime, cores, _, _, single, user), demand, parts in zip(
-            rows, w.job[i, at].tolist(), demands, _parts(w, i, at), strict=True
-        )
+    columns = zip(rows, w.job[i, at].tolist(), demands, strict=True)
+    found = [
+        QueuedJob(row, cores, walltime / SECOND, submit / SECOND, (now - submit) / SECOND, user, single == 1, demand)
+        for row, (submit, _, walltime, cores, _, _, single, user), demand in columns
     ]
+    if w.o["plain"].item(i):
+        return found
+    return [QueuedJob(*job[:TOLD], *parts) for job, parts in zip(found, _parts(w, i, at), strict=True)]
 
 
 def _parts(w: Any, i: int, rows: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:

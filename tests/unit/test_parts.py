@@ -124,6 +124,19 @@ def test_a_bound_holds_for_jobs_of_nodes_and_its_schedule_is_one_of_a_pool() -> 
     assert found.lower < by_nodes and found.found is not None and found.lower <= found.found
 
 
+def test_the_best_schedule_of_a_pool_counts_where_nodes_can_carry_it_out() -> None:
+    """Two nodes of 4 cores. A long job on both and short ones on one each: the short ones first, as on a pool. With
+    3 cores each, two short jobs of one node and a third of two cores need a node more than there is."""
+    times = {"submit_s": 0.0}
+    long_, short = ({**times, "runtime_s": s, "walltime_s": s} for s in (100.0, 10.0))
+    log = escala.Workload.from_jobs([{**long_, "cores": 8, "nodes": 2}, *[{**short, "cores": 4, "nodes": 1}] * 2])
+    found = escala.bound(log, "2x4", "wait", policies=("easy",), limit_s=5.0)
+    assert (found.found_by, found.found) == ("search", pytest.approx(10.0 / 3))
+    apart = escala.Workload.from_jobs([*[{**short, "cores": 3, "nodes": 1}] * 2, {**short, "cores": 2, "nodes": 1}])
+    found = escala.bound(apart, "2x4", "wait", policies=("easy",), limit_s=5.0)
+    assert found.lower == 0.0 and found.found_by != "search" and found.found == pytest.approx(10.0 / 3)
+
+
 @pytest.mark.parametrize("name", ["memory_mb_per_core", "memory_mb_per_node"])
 def test_more_memory_than_64_bits_hold_fits_nowhere(name: str) -> None:
     job = {**TIMES, "cores": 16, "nodes": 2, name: 1 << 60}

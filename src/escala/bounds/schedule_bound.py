@@ -325,19 +325,18 @@ def _known(
 def _carried_out(
     log: Workload, machine: Platform, admitted: Admitted, starts_us: NDArray[np.int64], options: dict[str, Any]
 ) -> bool:
-    """Whether the simulator carries out the schedule on the machine as it is, which starts by commands show of jobs
-    alone that take cores of any nodes, or of one; at the least it does on its pool."""
-    pooled = without_nodes(log)
+    """Whether the simulator carries out the schedule on the machine as it is, each job on the lowest nodes with room
+    for it; at the least it does on its pool."""
 
-    def exactly_on(platform: Platform, options: dict[str, Any]) -> bool:
-        run = simulate(pooled, platform, Planned(starts_us), record=False, **options)
+    def exactly_on(platform: Platform, jobs: Workload, options: dict[str, Any]) -> bool:
+        run = simulate(jobs, platform, Planned(starts_us), record=False, **options)
         return bool(np.array_equal(_starts(run, admitted), starts_us))
 
     try:
-        if not of_nodes(log) and exactly_on(machine, options):
+        if exactly_on(machine, log, options):
             return True
     except Refused:
         pass
-    if not exactly_on(pool_of(machine), {**options, "start_off": False}):
+    if not exactly_on(pool_of(machine), without_nodes(log), {**options, "start_off": False}):
         raise AssertionError("the simulator does not carry out the schedule that was found: a defect in Escala")
     return False
