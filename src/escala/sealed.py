@@ -115,7 +115,7 @@ def _queued(w: Any, i: int, rows: list[int]) -> list[QueuedJob]:
     ]
     if w.o["plain"].item(i):
         return found
-    return [QueuedJob(*job[:TOLD], *parts) for job, parts in zip(found, _parts(w, i, at), strict=True)]
+    return [QueuedJob._make((*job[:TOLD], *parts)) for job, parts in zip(found, _parts(w, i, at), strict=True)]
 
 
 def _parts(w: Any, i: int, rows: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
