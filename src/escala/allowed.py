@@ -26,7 +26,6 @@ from escala.workload.shapes import EXCLUDED, FEATURES, PLACES, REQUIRED
 
 Ints = NDArray[np.int64]
 MOST_WORDS = 20_000_000  # 160 MB of sets
-BETWEEN = "\n"  # texts of one job, where distinct ones are found
 
 
 @dataclass(frozen=True)
@@ -65,10 +64,10 @@ def allowed_of(jobs: pl.DataFrame, platform: Platform, columns: list[str]) -> Al
     names = [name for name in PLACES if name in columns]
     if not names:
         return None
-    texts = jobs.select(pl.concat_str([pl.col(name).fill_null("") for name in names], separator=BETWEEN).alias("key"))
-    _, first, kind = np.unique(
-        texts["key"].cast(pl.Categorical).to_physical().to_numpy(), return_index=True, return_inverse=True
-    )
+    kind = np.zeros(len(jobs), np.int64)
+    for name in names:
+        codes = jobs[name].fill_null("").cast(pl.Categorical).to_physical().to_numpy().astype(np.int64)
+        _, first, kind = np.unique(kind * (codes.max(initial=0) + 1) + codes, return_index=True, return_inverse=True)
     made = _Sets(jobs, platform, names)
     found = np.array([made.add(int(row)) for row in first], np.int64)[kind]
     if not found.any():

@@ -27,6 +27,7 @@ from escala.workload.shapes import EXCLUSIVE, FEATURES, KIND, OF_GPUS, OF_MEMORY
 from escala.workload.tasks import MOST, ints_of, tasks_of
 
 Ints = NDArray[np.int64]
+MOST_CELLS = 1_000_000  # of a table of jobs x shapes of nodes
 BY_NODES = frozenset({codes.STRICT, codes.GREEDY, codes.EASY, codes.EASY_PRIORITY, codes.EASY_FAST, codes.EXTERNAL})
 """Ways to walk the queue that heed what jobs ask of nodes."""
 
@@ -67,8 +68,9 @@ class Parts:
     @property
     def sets(self) -> NDArray[np.uint64]:
         """As `World.allowed`: uint64 [sets or 0, words]."""
-        some = self.allowed is not None and len(self.allowed.sets) > 1
-        return self.allowed.sets if self.allowed is not None and some else np.zeros((0, 0), np.uint64)
+        if self.allowed is None or len(self.allowed.sets) == 1:
+            return np.zeros((0, 0), np.uint64)
+        return self.allowed.sets
 
     def told(self, row: int) -> str:
         """What a job needs, in words."""
@@ -85,13 +87,11 @@ class Parts:
         found: NDArray[np.bool_] = (self.parts == 0) & (self.cores > platform.total_cores)
         at = np.flatnonzero(self.parts > 0)
         if len(at):
-            columns = [platform.cores, *(platform.resources[kind] for kind in self.demands)]
-            shapes, of_node = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-            for nodes, rows in _by_nodes(self.allowed, at, platform):
-                wanted = np.stack([self.share, *self.demands.values()], axis=1)[rows]
+            wanted = np.stack([self.share, *self.demands.values()], axis=1)
+            for shapes, counts, rows in _by_nodes(self.allowed, at, platform, list(self.demands)):
                 room = np.zeros(len(rows), np.int64)
-                for k, count in enumerate(np.bincount(of_node[nodes])):
-                    room += count * np.minimum(_times(shapes[k], wanted), self.most[rows]) if count else 0
+                for shape, count in zip(shapes, counts, strict=True):
+                    room += count * np.minimum(_times(shape, wanted[rows]), self.most[rows])
                 found[rows] = room < self.parts[rows]
         return found if self.never is None else found | self.never
 
@@ -134,7 +134,7 @@ def counting(jobs: Any, platform: Platform) -> dict[str, str]:
     why[FEATURES] = "" if has_features(platform) else "has no features of nodes"
     why[EXCLUSIVE] = ""
     found = {one: why[one] for one in why if one in jobs.columns and jobs[one].null_count() < len(jobs)}
-    if EXCLUSIVE in found:
+    if EXCLUSIVE in found and platform.cores.min() < platform.cores.max():
         asking = jobs[EXCLUSIVE].fill_null(False).to_numpy()
         alike = whole_nodes(asking, allowed_of(jobs, platform, [one for one in found if not found[one]]), platform) > 0
         some = ", on which some of them may lie" if alike.any() else ""
@@ -146,8 +146,7 @@ def whole_nodes(asking: NDArray[np.bool_], allowed: Allowed | None, platform: Pl
     """int64 [jobs]: cores of the nodes that jobs have whole; 0 for one that does not ask for whole nodes, or may lie on
     nodes of several sizes."""
     size = np.zeros(len(asking), np.int64)
-    for nodes, rows in _by_nodes(allowed, np.flatnonzero(asking), platform):
-        cores = platform.cores[nodes]
+    for cores, _, rows in _by_nodes(allowed, np.flatnonzero(asking), platform, []):
         least = cores.min(initial=platform.cores.max())
         size[rows] = least if least >= cores.max(initial=0) else 0
     return size
@@ -167,13 +166,20 @@ def _kinds(platform: Platform) -> list[str]:
     return [kind for kind in platform.resources if kind.startswith(f"{GPU}:")]
 
 
-def _by_nodes(allowed: Allowed | None, rows: Ints, platform: Platform) -> Iterator[tuple[Any, Ints]]:
-    """(nodes of a platform, those of these jobs that may lie on them, and on no others)."""
-    if allowed is None or len(rows) == 0:
-        yield from [(slice(None), rows)] if len(rows) else []
+def _by_nodes(
+    allowed: Allowed | None, rows: Ints, platform: Platform, kinds: list[str]
+) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """(cores and these further kinds of the different nodes of a platform, int64 [shapes, 1 + kinds], how many there
+    are of each, those of these jobs that may lie on them and on no others)."""
+    none = np.zeros(platform.n_nodes, np.int64)
+    columns = [platform.cores, *(platform.resources.get(kind, none) for kind in kinds)]
+    shapes, of_node, counts = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True, return_counts=True)
+    if allowed is None:
+        yield shapes, counts, rows
         return
-    for which, mine in allowed.by_set(rows):
-        yield allowed.mask(which, platform.n_nodes), mine
+    for which, mine in allowed.by_set(rows) if len(rows) else ():
+        counts = np.bincount(of_node.ravel()[allowed.mask(which, platform.n_nodes)], minlength=len(shapes))
+        yield shapes[counts > 0], counts[counts > 0], mine
 
 
 def _times(have: Ints, wanted: Ints) -> Ints:
@@ -216,8 +222,9 @@ class _Asked:
         of_each = (self.memory_node > 0) | (self.gpus_node > 0) | (self.whole > 0)
         nodes = np.where(self.nodes < 0, 0, self.nodes)
         least = np.flatnonzero((self.nodes < 0) & of_each)
-        for where, rows in _by_nodes(self.allowed, least, self.platform):
-            nodes[rows] = self._fewest(where, rows)
+        for shapes, counts, rows in _by_nodes(self.allowed, least, self.platform, [MEMORY, GPU]):
+            for few in np.array_split(rows, 1 + len(rows) * len(shapes) // MOST_CELLS):
+                nodes[few] = self._fewest(shapes, counts, few)
         packs = (self.per > 1) | (self.per_node > 0) | (self.gpus_task > 0) | (self.memory_core > 0)
         packs |= self.allowed.which > 0 if self.allowed is not None else False
         packed = (nodes == 0) & packs
@@ -236,14 +243,11 @@ class _Asked:
         further = self._further(share, of_part, parts > 0)
         return Parts(self.cores, parts, most, share, less, large, *further, self.allowed)
 
-    def _fewest(self, nodes: Any, rows: Ints) -> Ints:
-        """The fewest of these nodes that could hold each of these jobs, with its tasks dealt out evenly; where none
-        could, as many as the best would have to be, or 1."""
-        none = np.zeros(self.platform.n_nodes, np.int64)
-        columns = [self.platform.cores, *(self.platform.resources.get(kind, none) for kind in (MEMORY, GPU))]
-        shapes, counts = np.unique(np.stack(columns, axis=1)[nodes], axis=0, return_counts=True)
-        of_task = np.stack([self.per, self.memory_core * self.per, self.gpus_task], axis=1)[rows]
-        tasks = self.tasks[rows]
+    def _fewest(self, shapes: Ints, counts: Ints, rows: Ints) -> Ints:
+        """The fewest nodes that could hold each of these jobs, with its tasks dealt out evenly, of so many of each
+        shape (cores, memory, GPUs); where none could, as many as the best would have to be, or 1."""
+        tasks, per = self.tasks[rows], self.per[rows]
+        of_task = np.stack([per, self.memory_core[rows] * per, self.gpus_task[rows]], axis=1)
         most = np.where(self.per_node[rows] > 0, self.per_node[rows], tasks)
         held = np.zeros((len(rows), len(shapes)), np.int64)  # tasks on a node
         for k, (cores, mb, gpu) in enumerate(shapes):
