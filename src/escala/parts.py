@@ -27,6 +27,8 @@ from escala.workload.shapes import EXCLUSIVE, FEATURES, KIND, OF_GPUS, OF_MEMORY
 from escala.workload.tasks import MOST, ints_of, tasks_of
 
 Ints = NDArray[np.int64]
+OF_SOME = "on which some of them may lie"
+"""The end of a reason why a column does not count: it does for the other jobs."""
 MOST_CELLS = 1_000_000  # of a table of jobs x shapes of nodes
 BY_NODES = frozenset({codes.STRICT, codes.GREEDY, codes.EASY, codes.EASY_PRIORITY, codes.EASY_FAST, codes.EXTERNAL})
 """Ways to walk the queue that heed what jobs ask of nodes."""
@@ -137,7 +139,7 @@ def counting(jobs: Any, platform: Platform) -> dict[str, str]:
     if EXCLUSIVE in found and platform.cores.min() < platform.cores.max():
         asking = jobs[EXCLUSIVE].fill_null(False).to_numpy()
         alike = whole_nodes(asking, allowed_of(jobs, platform, [one for one in found if not found[one]]), platform) > 0
-        some = ", on which some of them may lie" if alike.any() else ""
+        some = f", {OF_SOME}" if alike.any() else ""
         found[EXCLUSIVE] = "" if alike[asking].all() else f"has nodes of several sizes{some}"
     return found
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 
 from escala.errors import EscalaWarning
-from escala.parts import counting
+from escala.parts import OF_SOME, counting
 from escala.platform import Platform
 from escala.workload.shapes import BEGIN, OF_NODES, SHAPES
 
@@ -29,6 +29,11 @@ def unseen_in(jobs: pl.DataFrame, platform: Platform, by_nodes: bool = True) -> 
         for name in asked
     }
     return {name: reason for name, reason in why.items() if name not in OF_NODES or counts[name] or not by_nodes}
+
+
+def of_all(found: Unseen) -> list[str]:
+    """Those of these columns at which the run does not look for any job."""
+    return [name for name, reason in found.items() if not str(reason).endswith(OF_SOME)]
 
 
 def warn(found: Iterable[Unseen]) -> None:

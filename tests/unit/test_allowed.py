@@ -21,6 +21,7 @@ SITE = Site(
     "four", PLAIN.cores, PLAIN.profiles, PLAIN.profile_of, names=("a1", "a2", "b1", "b2"),
     features=(("x",), ("x", "y"), ("y",), ()),
 )  # fmt: skip
+UNLIKE = Site("unlike", [8, 8, 4, 4], PLAIN.profiles, PLAIN.profile_of, names=SITE.names, features=SITE.features)  # type: ignore[arg-type]
 TIMES = {"submit_s": 0.0, "runtime_s": 10.0, "walltime_s": 10.0, "cores": 2}
 PLACES = ("features", "required_nodes", "excluded_nodes")
 
@@ -82,14 +83,25 @@ def test_they_count_where_the_platform_has_features_and_names() -> None:
 
 
 def test_whole_nodes_count_where_those_of_a_job_have_one_size() -> None:
-    unlike = Site("unlike", (8, 8, 4, 4), PLAIN.profiles, PLAIN.profile_of, names=SITE.names, features=SITE.features)  # type: ignore[arg-type]
     rows = [{"exclusive": True, "features": "x"}, {"exclusive": True, "features": "y"}, {"exclusive": None}]
-    found = parts_of(log(*rows), unlike)
+    found = parts_of(log(*rows), UNLIKE)
     assert found is not None and found.held.tolist() == [8, 2, 2] and found.parts.tolist() == [1, 2, 0]
     some = "has nodes of several sizes, on which some of them may lie"
-    assert [counting(log(*part).jobs, unlike)["exclusive"] for part in (rows, rows[:1])] == [some, ""]
-    assert counting(log({"exclusive": True}).jobs, unlike)["exclusive"] == "has nodes of several sizes"
+    assert [counting(log(*part).jobs, UNLIKE)["exclusive"] for part in (rows, rows[:1])] == [some, ""]
+    assert counting(log({"exclusive": True}).jobs, UNLIKE)["exclusive"] == "has nodes of several sizes"
     assert counting(log({"exclusive": True, "features": "z"}).jobs, SITE)["exclusive"] == ""  # is refused elsewhere
+
+
+def test_a_column_that_counts_for_some_jobs_makes_another_run() -> None:
+    """x is of nodes of one size, y of several: with y alone it is the same run whether a job asks for whole nodes."""
+    told = {}
+    for features in ("x", "y"):
+        rows = [{"features": features}, {"features": "y"}]
+        for whole in (True, None):
+            asking = log({**rows[0], "exclusive": whole}, {**rows[1], "exclusive": True})
+            with pytest.warns(escala.EscalaWarning, match="does not count: the platform has nodes of several sizes"):
+                told[features, whole] = escala.simulate(asking, UNLIKE).manifest["columns"].get("exclusive")
+    assert told["x", True] != told["x", None] and told["y", True] is None and told["y", None] is None
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {

@@ -12,6 +12,7 @@ from escala.platform import Platform
 from escala.policies.files import refuse_other_files
 from escala.policies.run import Progress, simulate_loaded
 from escala.result import Result, read_manifest
+from escala.unseen import of_all
 from escala.workload import CleaningRules, Workload, read_workload
 
 
@@ -52,7 +53,9 @@ def rerun(run_: Any, workload: Any = None, *, progress: Progress | None = None) 
             f"{told['origin_s']} s (manifest: origin_s): give that log"
         )
     kept = about.get("columns", {})
-    now = log.column_digests((name for name in kept if name in log.jobs.columns), about.get("unseen", ()))
+    unseen = about.get("unseen")
+    missed = of_all(unseen) if isinstance(unseen, dict) else ()
+    now = log.column_digests((name for name in kept if name in log.jobs.columns), missed)
     for name in {**kept, **now}:
         if kept.get(name) != now.get(name):
             raise EscalaError(

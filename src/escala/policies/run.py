@@ -32,6 +32,7 @@ from escala.result import Result
 from escala.sealed import Budget, Command
 from escala.simulation import Simulation
 from escala.slurm.named import is_slurm
+from escala.unseen import of_all
 from escala.workload import Workload, read_workload
 
 Progress = Callable[[float], None]  # share done, 0..1
@@ -334,7 +335,7 @@ def simulate_loaded(
         "order_estimate": told.order_estimate,
     }
     looked_at = told.columns(chosen.plan) | model_columns(told.estimate) | model_columns(told.ordered_by)
-    if columns := loaded.column_digests(looked_at, simulation.unseen[0]):
+    if columns := loaded.column_digests(looked_at, of_all(simulation.unseen[0])):
         about["columns"] = columns
     if objects := [role for role, given in roles.items() if given is not None and not isinstance(given, str)]:
         about["objects"] = objects
