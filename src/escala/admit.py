@@ -34,17 +34,14 @@ class Admitted:
     parts: Parts | None  # of the workload's rows; None: all take cores of any nodes
 
 
-def admit_jobs(workload: Workload, platform: Platform, options: Options, by_nodes: bool = True) -> Admitted:
-    """Check every job against the platform and bring the jobs into queue order. by_nodes: they run by what they ask of
-    nodes, not by their cores and `single_node` alone; what fits no nodes is refused or dropped in either case, so that
-    schedulers can be compared."""
+def admit_jobs(workload: Workload, platform: Platform, options: Options) -> Admitted:
+    """Check every job against the platform and bring the jobs into queue order."""
     check_fork()
     jobs = workload.jobs
     parts = parts_of(workload, platform)
     too_large = _too_large(workload, platform, parts)
     if options.oversized == "error":
         refuse(workload, platform, too_large, "drop such jobs with oversized='drop' (--oversized drop)", parts)
-    parts = parts if by_nodes else parts_of(workload, platform, False)
     rows = np.flatnonzero(~too_large)
     if options.rules == "batsched":
         named = pl.DataFrame({"us": arrivals_us(jobs), "id": jobs["job_id"], "row": np.arange(len(jobs))})

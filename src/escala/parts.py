@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from escala.allowed import Allowed, allowed_of
 from escala.errors import EscalaError, number_of
-from escala.kernel import codes
 from escala.kernel.state import World
 from escala.platform import Platform
 from escala.platform.constraints import has_features, has_names
@@ -30,8 +29,6 @@ Ints = NDArray[np.int64]
 OF_SOME = "on which some of them may lie"
 """The end of a reason why a column does not count: it does for the other jobs."""
 MOST_CELLS = 1_000_000  # of a table of jobs x shapes of nodes
-BY_NODES = frozenset({codes.STRICT, codes.GREEDY, codes.EASY, codes.EASY_PRIORITY, codes.EASY_FAST, codes.EXTERNAL})
-"""Ways to walk the queue that heed what jobs ask of nodes."""
 
 
 @dataclass(frozen=True)
@@ -189,12 +186,12 @@ def _times(have: Ints, wanted: Ints) -> Ints:
     return (have // np.maximum(wanted, 1) + np.where(wanted > 0, 0, 1 << 40)).min(axis=1)
 
 
-def parts_of(workload: Workload, platform: Platform, by_nodes: bool = True) -> Parts | None:
+def parts_of(workload: Workload, platform: Platform) -> Parts | None:
     """What the jobs of a workload are made of; None where all take cores of any nodes, of which no other kind is
-    counted. by_nodes: by what they ask of nodes too, not by `single_node` alone."""
+    counted."""
     jobs = workload.jobs
     cores, single, demands = jobs["cores"].to_numpy(), jobs["single_node"].to_numpy(), demands_of(workload, platform)
-    columns = [name for name, why in counting(jobs, platform).items() if by_nodes and (not why or name == EXCLUSIVE)]
+    columns = [name for name, why in counting(jobs, platform).items() if not why or name == EXCLUSIVE]
     if columns:
         return _Asked(jobs, platform, columns, demands).parts()
     return of_columns(cores, single, demands) if single.any() or demands else None

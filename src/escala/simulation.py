@@ -24,7 +24,7 @@ from escala.kernel.drive import DRIVERS, SINGLE
 from escala.kernel.state import World
 from escala.kernel.world import table_of
 from escala.options import Options, Plan, microseconds
-from escala.parts import BY_NODES, most_single
+from escala.parts import most_single
 from escala.platform import Platform
 from escala.predictors import Predictors, by_model
 from escala.result import FORMAT, Result
@@ -66,10 +66,8 @@ class Simulation:
                     "read the workload with a speed, or name the platform's"
                 )
         self.told = [self.options.under(one) for one in plans]
-        each = zip(self.workloads, self.told, plans, strict=True)
-        self.admitted = [admit_jobs(w, platform, told, one.queueing in BY_NODES) for w, told, one in each]
-        heeding = [one.queueing in BY_NODES for one in plans]
-        self.unseen = [unseen_in(w.jobs, platform, one) for w, one in zip(self.workloads, heeding, strict=True)]
+        self.admitted = [admit_jobs(w, platform, told) for w, told in zip(self.workloads, self.told, strict=True)]
+        self.unseen = [unseen_in(w.jobs, platform) for w in self.workloads]
         """By simulation, the columns by which its jobs ask for more than it looks at, and why."""
         warn(self.unseen)
         self.world = self._allocate(plans)
@@ -109,9 +107,6 @@ class Simulation:
                 "submission gives reservations to the first jobs only where all are planned anew: give rebuild=True "
                 "(--rebuild) too"
             )
-        if conservative and not self.plain:
-            what = "single-node jobs or further resource kinds"
-            raise EscalaError(f"conservative backfilling plans cores of any nodes; it cannot plan {what}: use easy")
         sizes = Sizes(
             *(jobs, p.n_nodes, p.total_cores, len(kinds), len(p.profiles)),
             ranks=max((jobs * (1 + plan.has_front) for plan in plans if plan.keys is not None), default=0),

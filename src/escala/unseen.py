@@ -13,22 +13,18 @@ from escala.platform import Platform
 from escala.workload.shapes import BEGIN, OF_NODES, SHAPES
 
 SLURM = "the scheduler slurm alone looks at it"
-CORES = "its scheduler counts cores of any nodes"
 MOST_NAMED = 12
 Unseen = Mapping[str, str]
 """Column -> why a run does not look at it."""
 
 
-def unseen_in(jobs: pl.DataFrame, platform: Platform, by_nodes: bool = True) -> dict[str, str]:
+def unseen_in(jobs: pl.DataFrame, platform: Platform) -> dict[str, str]:
     """The columns by which some jobs of a table ask for more than a run on a platform gives them, under any scheduler
-    but slurm, and why. by_nodes: the scheduler goes by what they ask of nodes."""
+    but slurm, and why."""
     counts = counting(jobs, platform)
     asked = [name for name in SHAPES if name != BEGIN and name in jobs.columns and jobs[name].null_count() < len(jobs)]
-    why = {
-        name: SLURM if name not in OF_NODES else CORES if not by_nodes else f"the platform {counts[name]}"
-        for name in asked
-    }
-    return {name: reason for name, reason in why.items() if name not in OF_NODES or counts[name] or not by_nodes}
+    why = {name: SLURM if name not in OF_NODES else f"the platform {counts[name]}" for name in asked}
+    return {name: reason for name, reason in why.items() if name not in OF_NODES or counts[name]}
 
 
 def of_all(found: Unseen) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.golden.hand import POWER, Engine, job
 
-ORDERS = ["fcfs", "first-fit", "sjf", "sjf-fit", "packer", "tetris", "easy", "easy:queue=sjf"]
+ORDERS = ["fcfs", "first-fit", "sjf", "sjf-fit", "packer", "tetris", "easy", "easy:queue=sjf", "conservative"]
 
 
 def wide(job_id: str, submit_s: float, runtime_s: float, nodes: int, cores: int, **more: Any) -> dict[str, Any]:
@@ -63,12 +63,46 @@ def test_easy_sets_nodes_aside_and_leaves_the_others(run: Engine) -> None:
     assert got.nodes["H"] == "1-2"
 
 
-def test_a_head_of_uneven_parts_starts_when_it_was_promised(run: Engine) -> None:
+def test_conservative_plans_every_job_on_nodes(run: Engine) -> None:
+    """Three nodes of 2 cores and 2 GPUs. A has node 0 to 20, B node 1 to 10. H (two nodes whole) is planned at 10 on
+    nodes 1 and 2, G (a core and 2 GPUs on each of two nodes) at 15. C (one core of one node, 15 s, no GPU) would delay
+    H on node 2, and fits beside G at 15; D (8 s) ends at 10. With C of 1 GPU the first node with one to spare is node 0
+    at 20, which G needs no more."""
+    jobs = [wide("A", 0, 20, 1, 2), wide("B", 0, 10, 1, 2), wide("H", 1, 5, 2, 4)]
+    jobs += [wide("G", 1, 5, 2, 2, gpus_per_node=2), wide("C", 2, 15, 1, 1), wide("D", 2, 8, 1, 1)]
+    got = run(jobs, [2, 2, 2], "conservative", resources={"gpu": [2, 2, 2]})
+    assert got.start == {"A": 0, "B": 0, "D": 2, "H": 10, "G": 15, "C": 15}
+    assert (got.nodes["H"], got.nodes["G"], got.nodes["C"]) == ("1-2", "1-2", "1")
+    jobs[4]["gpus_per_node"] = 1
+    got = run(jobs, [2, 2, 2], "conservative", resources={"gpu": [2, 2, 2]})
+    assert (got.start["C"], got.nodes["C"], got.start["G"]) == (20, "0", 15)
+
+
+def test_conservative_moves_a_job_of_nodes_forward_when_another_ends_early(run: Engine) -> None:
+    """Two nodes of 2 cores. A has node 0, asks for 20 s and ends at 5; H (two nodes, a core each) was planned at 20 and
+    starts at 5 beside B, which has one core of node 1."""
+    jobs = [wide("A", 0, 5, 1, 2, walltime_s=20), wide("B", 0, 30, 1, 1), wide("H", 1, 5, 2, 2)]
+    assert run(jobs, [2, 2], "conservative").start == {"A": 0, "B": 0, "H": 5}
+
+
+def test_what_a_job_of_uneven_parts_leaves_of_its_plan_is_free_once_it_starts(run: Engine) -> None:
+    """Two nodes of 8 cores. H has 5 tasks of 2 cores on both, so 6 and 6 cores are planned from 10, when A ends, and 6
+    and 4 are taken. B (4 cores of one node) was planned behind it, at 30. Now node 1 has 4 more once S has ended: at
+    12."""
+    jobs = [wide("A", 0, 10, 1, 8), wide("H", 1, 20, 2, 10, tasks=5, cores_per_task=2)]
+    jobs += [wide("B", 2, 9, 1, 4), wide("S", 3, 9, 1, 2)]
+    got = run(jobs, [8, 8], "conservative")
+    assert got.start["H"] == 10 and got.nodes["H"] == "0-1"
+    assert got.start["B"] == 12 and got.nodes["B"] == "1"
+
+
+@pytest.mark.parametrize("scheduler", ["easy", "conservative"])
+def test_a_head_of_uneven_parts_starts_when_it_was_promised(run: Engine, scheduler: str) -> None:
     """Two nodes of 2 cores. A has node 0 to 10. Head H has 3 cores on two nodes, and a node has room for a part where
     it has room for the larger one, so at 10 it needs both whole. Jobs of one core and 100 s would take its second."""
     jobs = [wide("A", 0, 10, 1, 2), wide("H", 1, 10, 2, 3)]
     jobs += [wide(f"C{k}", 2 + 90 * k, 100, 1, 1) for k in range(4)]
-    assert run(jobs, [2, 2], "easy").start["H"] == 10
+    assert run(jobs, [2, 2], scheduler).start["H"] == 10
 
 
 def test_gpus_and_memory_bind(run: Engine) -> None:

@@ -59,14 +59,13 @@ def _world(nodes: Any = range(7)) -> dict[str, Any]:
     }
 
 
-def _jobs(count: int, seed: int = 0, shapes: bool = True) -> list[dict[str, Any]]:
-    """Jobs of both partitions; half take one node with memory and GPUs, the others any cores of several. shapes:
-    without, all do that."""
+def _jobs(count: int, seed: int = 0) -> list[dict[str, Any]]:
+    """Jobs of both partitions; half take one node with memory and GPUs, the others any cores of several."""
     draw = random.Random(f"site/{seed}")
     out, now = [], 0.0
     for k in range(count):
         now += draw.choice((0.0, 1.0, 1.0, 4.0))
-        part, single = draw.choice(tuple(PARTS)), draw.random() < 0.5 and shapes
+        part, single = draw.choice(tuple(PARTS)), draw.random() < 0.5
         length = float(draw.randint(1, 20))
         job = {
             "job_id": f"{k:03}",
@@ -82,11 +81,8 @@ def _jobs(count: int, seed: int = 0, shapes: bool = True) -> list[dict[str, Any]
             "partition": part,
         }
         memory, gpus = draw.choice((0, 8, 16)), draw.choice((0, 1, 2))
-        out.append(
-            job | {"demand_memory": memory if single else 0, "demand_gpu": gpus if single and part == "gpu" else 0}
-            if shapes
-            else job
-        )
+        job |= {"demand_memory": memory if single else 0, "demand_gpu": gpus if single and part == "gpu" else 0}
+        out.append(job)
     return out
 
 
@@ -154,9 +150,8 @@ def _otherwise(scheduler: str, shutdown: str, seed: int, count: int, folder: Pat
     """What goes otherwise on a site than in each of its partitions alone; through JSON, with a restart from the state
     file at every 10th decision. Where the order changes while jobs wait, partitions get their jobs one after the other:
     with others beside, each is asked at more instants than a run of it alone decides at."""
-    conservative = scheduler.startswith("conservative")
-    site, jobs = _site(), _jobs(count, seed, shapes=not conservative)  # which refuses jobs of one node
-    options = {"rebuild": True} if conservative else {}
+    site, jobs = _site(), _jobs(count, seed)
+    options = {"rebuild": True} if scheduler.startswith("conservative") else {}
     mine = {name: [job for job in jobs if job["partition"] == name] for name in PARTS}
     found = []
     for names in [[name] for name in PARTS] if any(one in scheduler for one in AGEING) else [list(PARTS)]:
@@ -176,7 +171,7 @@ def test_nodes_that_are_gone_are_as_if_they_were_not_there(
     scheduler: str, shutdown: str, count: int, tmp_path: Path
 ) -> None:
     gone, left = (1, 4), (0, 2, 3, 5, 6)
-    jobs = _jobs(count, shapes=scheduler != "conservative")
+    jobs = _jobs(count)
     options = {"rebuild": True} if scheduler == "conservative" else {}
     machine = Partitioned(jobs, gone, parts=False)
     whole = _site({"batch": tuple(range(7))})

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.oracle.easy import releases
+from tests.oracle.nodes import deal, may_lie, parts_in, times
 from tests.oracle.scores import Scheduler, Score, ordered
-from tests.oracle.world import Allocation, Job, World, first_cores
+from tests.oracle.world import OFF, ON, SWITCHING_ON, Allocation, Job, World, first_cores
 
 
 def conservative(depth: int | None, rebuild: bool, score: Score | None = None) -> Scheduler:
@@ -33,6 +34,8 @@ def conservative(depth: int | None, rebuild: bool, score: Score | None = None) -
 def first_hole(world: World, job: Job) -> tuple[Any, Allocation] | None:
     """Earliest planned start and place such that the cores are free over [start, start + length), beside every other
     plan."""
+    if job.parts is not None:
+        return first_hole_by_nodes(world, job)
     now, length = world.plan_time(world.now), world.plan_length(job)
     # (time, cores on nodes, +1 they become free or -1 they become busy)
     changes: list[tuple[Any, Allocation, int]] = []
@@ -40,7 +43,7 @@ def first_hole(world: World, job: Job) -> tuple[Any, Allocation] | None:
         changes.append((time, cores, +1))
     for other in world.queue:
         if other.plan is not None:
-            start, cores = other.plan
+            start, cores = other.plan[0], promised(other)
             changes += [(start, cores, -1), (start + world.plan_length(other), cores, +1)]
     steps = free_over_time(world, now, changes)
     for first, (time, _) in enumerate(steps):
@@ -52,6 +55,66 @@ def first_hole(world: World, job: Job) -> tuple[Any, Allocation] | None:
         assert place is not None
         return time, place
     return None
+
+
+def first_hole_by_nodes(world: World, job: Job) -> tuple[Any, Allocation] | None:
+    """As `first_hole`: the earliest start at which nodes have room for all parts of the job throughout its length."""
+    now, length = world.plan_time(world.now), world.plan_length(job)
+    uses = [(node.number, usage(world, job, node.number) if may_lie(job, node) else []) for node in world.nodes]
+    starts = sorted({max(now, time) for _, changes in uses for time, _, _ in changes} | {now})
+    for start in starts:
+        room = {n: least_room(job, changes, start, start + length) for n, changes in uses}
+        order = world.nodes if start > now else world.ranked_nodes(world.only_on(job, False))
+        place = deal(job, order, lambda node, room=room: room[node.number])  # type: ignore[misc]
+        if place is not None:
+            return start, place
+    return None
+
+
+def promised(job: Job) -> Allocation:
+    """What is kept for a planned job: for each of its parts the cores of the largest."""
+    assert job.plan is not None
+    if job.parts is None:
+        return job.plan[1]
+    return [(number, count * max(job.parts)) for number, count in parts_in(job, job.plan[1]).items()]
+
+
+def usage(world: World, job: Job, number: int) -> list[tuple[Any, int, dict[str, int]]]:
+    """(time, cores, further kinds) that become free on a node for the job, negative: are taken, from that time on."""
+    node, now = world.nodes[number], world.plan_time(world.now)
+    changes: list[tuple[Any, int, dict[str, int]]] = []
+    if not node.reserved:
+        opened = now
+        if node.power not in (ON, OFF, SWITCHING_ON):
+            assert node.switch_end is not None
+            opened = world.plan_time(node.switch_end)
+        if node.power != ON:
+            opened = max(opened, world.plan_time(max(world.now, world.hold_end(job))))
+        changes.append((opened, world.free_on(node), {kind: world.free_on(node, kind) for kind in node.capacity}))
+    for holder, count in node.holders:
+        parts = holder.parts_on[number] if holder.demands else 0
+        changes.append((holder.planned_end, count, {kind: parts * n for kind, n in holder.demands.items()}))
+    for other in world.queue:
+        if other.plan is not None and number in dict(other.plan[1]):
+            start, place = other.plan
+            count, parts = dict(promised(other))[number], parts_in(other, place)[number] if other.demands else 0
+            for time, sign in ((start, -1), (start + world.plan_length(other), 1)):
+                changes.append((time, sign * count, {kind: sign * parts * n for kind, n in other.demands.items()}))
+    return changes
+
+
+def least_room(job: Job, changes: list[tuple[Any, int, dict[str, int]]], start: Any, end: Any) -> int:
+    """For how many parts of the job a node has room all the time from `start` to `end`."""
+    assert job.parts is not None
+    moments = [start, *(time for time, _, _ in changes if start < time < end)]
+
+    def free(at: Any, kind: str | None) -> int:
+        return sum(n if kind is None else kinds.get(kind, 0) for time, n, kinds in changes if time <= at)
+
+    def least(kind: str | None) -> int:
+        return max(0, min(free(at, kind) for at in moments))
+
+    return times(job, least(None), least)
 
 
 def free_over_time(world: World, now: Any, changes: list[tuple[Any, Allocation, int]]) -> list[tuple[Any, list[int]]]:

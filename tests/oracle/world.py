@@ -51,9 +51,9 @@ class Job:
     load: Fraction = Fraction(1)
     parts: list[int] | None = None  # cores of each part, which lies on one node; None: cores of any nodes
     most: int = 1  # parts on one node
-    allowed: frozenset[int] | None = None  # numbers of the nodes on which they may lie; None: all
     demands: dict[str, int] = field(default_factory=dict)  # further kinds, of each part
     user: str | None = None
+    allowed: frozenset[int] | None = None  # numbers of the nodes on which it may lie; None: all
     # life
     state: str = "future"  # future, waiting, given, running, COMPLETED, KILLED, REJECTED
     held: Allocation = field(default_factory=list)

@@ -24,10 +24,8 @@ GREEDY = ("first-fit", "random", *(f"{name}-fit" for name in SCORES), "packer", 
 EASY = ("easy", "easy+", "easy++", "saf", *(f"easy-{name}" for name in SCORES))
 PRIORITY = tuple(f"easy:queue={name}" for name in SCORES)
 CONSERVATIVE = ("conservative", *(f"conservative:queue={name}" for name in SCORES))
-SPREADING_ONLY = CONSERVATIVE  # no single-node jobs, and what jobs ask of nodes does not count
-SCHEDULERS = (*STRICT, *GREEDY, *EASY, *PRIORITY, "easy-fast", *SPREADING_ONLY)
+SCHEDULERS = (*STRICT, *GREEDY, *EASY, *PRIORITY, "easy-fast", *CONSERVATIVE)
 GUARDED = {*STRICT, *GREEDY, *PRIORITY, *CONSERVATIVE} - {"fcfs", "first-fit", "conservative"}  # may have a guard
-SINGLE_NODE = tuple(name for name in SCHEDULERS if name not in SPREADING_ONLY)
 # also as a policy of commands, which asks for decisions at times of its own: `engines.Calling`
 BY_COMMANDS = ("first-fit", "sjf-fit")
 ASKED = (
@@ -67,7 +65,7 @@ def draw(
     memory, GPUs and whole nodes."""
     scheduler = rng.choice(schedulers)
     size = rng.choice((BROAD, LONG)) if rng.random() < large else SMALL
-    single = scheduler in SINGLE_NODE and rng.random() < 0.25
+    single = rng.random() < 0.25
     grid = rng.choice((1.0, 1.0, 1.0, 10.0, 0.5, 0.1, TICK))
     platform = draw_platform(rng, grid, single, draw_nodes(rng, scheduler, size))
     options = draw_options(rng, grid, scheduler, platform)

@@ -25,7 +25,6 @@ from escala.optimum.bounds import Progress, status_of
 from escala.options import Options, with_options
 from escala.parts import demands_of
 from escala.platform import Platform
-from escala.policies.heeded import goes_by_nodes
 from escala.policies.kept_pieces import Keep, play_anew
 from escala.policies.rollout_names import rollout_of
 from escala.policies.run import read, simulate
@@ -235,8 +234,6 @@ def bound_of_runs(
             whole |= {f"{name}, runtimes known": simulate(log, machine, name, **exactly) for name in BEGIN_WITH}
     found = found if by else None
     for name, run in whole.items():
-        if of_nodes(log) and not goes_by_nodes(name.partition(", ")[0]):
-            continue  # its schedule is one by cores
         value = float(run.summary()[metric])
         if found is None or value < found * (1.0 - 1e-12):
             found, by, starts = value, name, run.jobs["start_s"].to_numpy().astype(np.float64)
@@ -275,11 +272,6 @@ def instance_of(log: Workload, machine: Platform, admitted: Admitted, objective:
         release, admitted.runtime_us // tick, demand, np.array(capacity), objective, max(1, pi_us // tick)
     )
     return instance, tick, origin
-
-
-def of_nodes(log: Workload) -> bool:
-    """Do some jobs ask for more than cores of any nodes?"""
-    return any(name in OF_NODES and log.jobs[name].null_count() < len(log) for name in log.jobs.columns)
 
 
 def without_nodes(log: Workload) -> Workload:

@@ -16,7 +16,6 @@ from escala.calibration.placed import MOST_PLACED
 from escala.errors import EscalaError
 from escala.platform import Platform
 from escala.platform.hostlist import count_of, folded, hosts_of, in_order
-from escala.policies.heeded import goes_by_nodes
 from escala.workload import Workload
 from escala.workload.filters import ABSOLUTE_FROM_S
 from escala.workload.ignored import jobs_told
@@ -210,8 +209,8 @@ def _ignored(log: Workload, machine: Platform, about: dict[str, Any]) -> list[st
     """What the log says of its jobs that this replay does not heed."""
     slurm = str(about["scheduler"]).partition(":")[0] == "slurm"
     there = {
-        "GPUs": "gpu" in machine.resources and goes_by_nodes(str(about["scheduler"])),
-        "memory": "memory" in machine.resources and goes_by_nodes(str(about["scheduler"])),
+        "GPUs": "gpu" in machine.resources,
+        "memory": "memory" in machine.resources,
         "partitions": slurm,
         "queues": slurm,
     }

@@ -1,7 +1,8 @@
 """Future availability for conservative backfilling: slices of time, each with the free cores of every node.
 
 Slice i holds from its time to that of slice i + 1; the last one for ever. Slices are kept in order through row numbers,
-so that cutting one in two moves four numbers a slice and copies one row. The sums over nodes lie side by side: of one
+so that cutting one in two moves four numbers a slice and copies one row. A row has the free cores of a node, then what
+is free there of each further kind, then those of the next node. The sums over nodes lie side by side: of one
 pool they say everything, and it has no rows; of more nodes they say where looking at rows is in vain. Where no node
 ever switches the agenda is kept from decision to decision: jobs that end give back what they had planned.
 """
@@ -16,6 +17,7 @@ from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.clock import earlier
 from escala.kernel.nodes import free_cores
+from escala.kernel.parts import parts_in
 from escala.kernel.plans import following
 from escala.kernel.reservation import exact
 from escala.kernel.state import HEAP_SWITCHES, World
@@ -29,6 +31,29 @@ def kept(w: World) -> bool:
     o = w.o[0]
     never = o.shutdown == codes.NEVER and o.given == 0
     return o.queueing == codes.CONSERVATIVE and never and o.exact == 0 and o.rebuild == 0 and o.moves == 0
+
+
+@inlined
+def is_pool(w: World) -> bool:
+    """Do sums say everything? Of one node, and cores alone."""
+    return w.o[0].n_nodes == 1 and w.demand.shape[0] == 0
+
+
+@inlined
+def width(w: World) -> int:
+    """Entries of a row for one node."""
+    return 1 + w.room.shape[1]
+
+
+@lean
+def _cores_in(w: World, j: int) -> int:
+    """All cores of the chunks of job `j`."""
+    total = np.int64(0)
+    c = np.int64(w.run[j].chunk)
+    while c != codes.NONE:
+        total += np.int64(w.chunk[c].per) * (1 + w.chunk[c].high - w.chunk[c].low)
+        c = np.int64(w.chunk[c].next)
+    return total
 
 
 @lean
@@ -49,7 +74,7 @@ def _new_slice(w: World, at: int, us: int, fine: int) -> None:
     w.slices[TIME, at] = us
     if at > 0:
         w.spare[at] = w.spare[at - 1]
-    if w.o[0].n_nodes == 1 and kept(w):  # no residues and no rows
+    if is_pool(w) and kept(w):  # no residues and no rows
         return
     if n == s.n_rows:
         w.slices[ROW, n] = n
@@ -59,10 +84,10 @@ def _new_slice(w: World, at: int, us: int, fine: int) -> None:
     _make_room(w.slices[ROW], n, at)
     w.slices[FINE, at] = fine
     w.slices[ROW, at] = row
-    if at > 0 and w.o[0].n_nodes > 1:
+    if at > 0 and not is_pool(w):
         source = w.slices[ROW, at - 1]
-        for node in range(w.agenda.shape[1]):
-            w.agenda[row, node] = w.agenda[source, node]
+        for entry in range(w.agenda.shape[1]):
+            w.agenda[row, entry] = w.agenda[source, entry]
 
 
 @lean
@@ -83,7 +108,7 @@ def tidy(w: World) -> None:
     first hole begins with a slice that says what the one before it says.)"""
     s = w.s[0]
     first = position_now(w)
-    pool = w.o[0].n_nodes == 1
+    pool = is_pool(w)
     if first > 0:
         n = 0
         for i in range(first, s.n_slices):
@@ -134,12 +159,14 @@ def rebuild(w: World, frontier: Any) -> None:
     s.freer_us = codes.NEVER_US
     s.below = 0
     _new_slice(w, 0, s.now, exact(w, s.now))
-    row = w.slices[ROW, 0]
+    line, wide = w.agenda[w.slices[ROW, 0]], width(w)
     total = 0
     for n in range(nodes):
         usable = w.node[n].held == 0 and w.node[n].power != codes.SWITCHING_OFF
         free = free_cores(w, n) if usable else 0
-        w.agenda[row, n] = free
+        line[n * wide] = free
+        for k in range(wide - 1):
+            line[n * wide + 1 + k] = w.room[n, k] if usable else 0
         total += free
     w.spare[0] = total
     size = 0
@@ -155,7 +182,10 @@ def rebuild(w: World, frontier: Any) -> None:
         if w.node[n].power == codes.SWITCHING_OFF and w.node[n].held == 0:
             at = slice_at(w, w.node[n].done, exact(w, w.node[n].done))
             for k in range(at, s.n_slices):
-                w.agenda[w.slices[ROW, k], n] += w.node[n].cores
+                line = w.agenda[w.slices[ROW, k]]
+                line[n * wide] += w.node[n].cores
+                for kind in range(wide - 1):
+                    line[n * wide + 1 + kind] += w.room[n, kind]
                 w.spare[k] += w.node[n].cores
 
 
@@ -171,12 +201,13 @@ def add(w: World, j: int, from_us: int, from_fine: int, to_us: int, to_fine: int
 
 @lean
 def _add_slices(w: World, j: int, first: int, end: int, sign: int) -> None:
-    cores = np.int32(sign * w.job[j].cores)
+    cores = np.int32(sign * (_cores_in(w, j) if w.job[j].single == 2 else np.int64(w.job[j].cores)))
     free = w.spare
     for k in range(first, end):
         free[np.uint64(k)] = np.int32(free[np.uint64(k)] + cores)  # unsigned: several at once, as in `_make_room`
-    if w.o[0].n_nodes == 1:
+    if is_pool(w):
         return
+    wide = width(w)
     lowest = np.int64(0)
     for k in range(first, end):
         row = w.slices[ROW, k]
@@ -184,11 +215,25 @@ def _add_slices(w: World, j: int, first: int, end: int, sign: int) -> None:
         while c != codes.NONE:
             per = sign * w.chunk[c].per
             for n in range(w.chunk[c].low, w.chunk[c].high + 1):
-                w.agenda[row, n] += per
-                lowest = min(lowest, np.int64(w.agenda[row, n]))
+                w.agenda[row, n * wide] += per
+                lowest = min(lowest, np.int64(w.agenda[row, n * wide]))
+            if w.job[j].single != 0:
+                add_kinds(w, j, c, sign, w.agenda[row])
             c = np.int64(w.chunk[c].next)
     if lowest < 0:
         w.s[0].below = 1
+
+
+@lean
+def add_kinds(w: World, j: int, c: int, sign: int, line: Any) -> None:
+    """What job `j` has of further kinds on the nodes of its chunk `c` is added to a row (sign 1) or taken from it."""
+    wide = width(w)
+    if wide == 1:
+        return
+    parts = sign * parts_in(w, j, np.int64(w.chunk[c].per))
+    for n in range(w.chunk[c].low, w.chunk[c].high + 1):
+        for k in range(wide - 1):
+            line[n * wide + 1 + k] += parts * w.demand[j, k]
 
 
 @lean
@@ -200,7 +245,8 @@ def span_of(w: World, j: int) -> tuple[int, int]:
     end = run.plan + w.job[j].walltime + o.margin_us
     if end <= w.slices[TIME, 0]:
         return 0, 0
-    first = 0 if run.plan < w.slices[TIME, 0] else slice_at(w, run.plan, run.fine)
+    passed = earlier(run.plan, run.fine, w.slices[TIME, 0], w.slices[FINE, 0])
+    first = 0 if passed else slice_at(w, run.plan, run.fine)
     fine = run.fine + exact(w, w.job[j].walltime) + exact(w, o.margin_us)
     return first, slice_at(w, end, fine)
 
@@ -263,4 +309,7 @@ def position_now(w: World) -> int:
 @inlined
 def note_asleep(w: World, n: int) -> None:
     """What `holes` asks of node `n`, in as few steps as there can be: it does so for each job and each slice."""
-    w.asleep[n] = free_cores(w, n) if w.node[n].power != codes.ON else 0
+    wide, sleeps = width(w), w.node[n].power != codes.ON
+    w.asleep[n * wide] = free_cores(w, n) if sleeps else 0
+    for k in range(wide - 1):
+        w.asleep[n * wide + 1 + k] = w.room[n, k] if sleeps else 0

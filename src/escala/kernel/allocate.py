@@ -83,6 +83,7 @@ def allocate(n: int, sizes: Sizes) -> World:
     words = (nodes + 63) // 64
     live = min(jobs, cores) + 1
     heap = max(live, nodes, 1) + 64
+    entries = nodes * (1 + kinds) if sizes.agenda else 0
 
     def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         return np.zeros((n, *shape), dtype)
@@ -108,10 +109,10 @@ def allocate(n: int, sizes: Sizes) -> World:
         heaps=zeros((6, heap), EVENT),
         plans=zeros((live if sizes.planned else 0,), np.int32),
         frontier=zeros((1 + live if sizes.planned else 1,), np.int64),
-        least=zeros((nodes if sizes.agenda else 0,), np.int32),
-        trial=zeros((nodes if sizes.agenda else 0,), np.int32),
-        asleep=zeros((nodes if sizes.agenda else 0,), np.int32),
-        own=zeros((nodes if sizes.agenda else 0,), np.int32),
+        least=zeros((entries,), np.int32),
+        trial=zeros((entries,), np.int32),
+        asleep=zeros((entries,), np.int32),
+        own=zeros((entries,), np.int32),
         cores=zeros((nodes if sizes.multi else 0,), np.int64),
         beyond=zeros((nodes if sizes.multi else 0, kinds), np.int64),
         missed=zeros((MISSES if sizes.multi else 0, 6 + kinds), np.int64),
@@ -124,5 +125,5 @@ def allocate(n: int, sizes: Sizes) -> World:
         log=zeros((4 * nodes + 64,), LOG),
         slices=zeros((3, 64 if sizes.agenda else 0), np.int64),
         spare=zeros((64 if sizes.agenda else 0,), np.int32),
-        agenda=zeros((64 if sizes.agenda else 0, nodes), np.int32),
+        agenda=zeros((64 if sizes.agenda else 0, nodes * (1 + kinds)), np.int32),
     )

@@ -1,9 +1,10 @@
 """Conservative backfilling: every waiting job holds a reservation on concrete nodes.
 
-On arrival a job gets the first hole for its whole walltime. When a job ends, every waiting job, in the scheduler's
-order, is taken out and put back at its first fit, the reservations of all others in place ("compress"). With `rebuild`
-all are planned anew from an empty agenda at each decision: another policy. Where nodes may switch, every decision
-compresses: a reservation may have lost its nodes, or may have gained some.
+On arrival a job gets the first hole for its whole walltime: cores of any nodes, or nodes with room for all its parts.
+When a job ends, every waiting job, in the scheduler's order, is taken out and put back at its first fit, the
+reservations of all others in place ("compress"). With `rebuild` all are planned anew from an empty agenda at each
+decision: another policy. Where nodes may switch, every decision compresses: a reservation may have lost its nodes, or
+may have gained some.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import bits, codes
-from escala.kernel.agenda import add, bring_forward, hold, kept, note_asleep, rebuild, tidy
+from escala.kernel.agenda import add, bring_forward, hold, is_pool, kept, note_asleep, rebuild, tidy
 from escala.kernel.holes import choose, first_hole
 from escala.kernel.jobs import place
 from escala.kernel.nodes import add_free, set_of, switch_on
+from escala.kernel.parts import cores_of, parts_in, use_kinds
 from escala.kernel.placement import append_chunk, recycle
 from escala.kernel.reservation import exact
 from escala.kernel.state import World
@@ -99,7 +101,7 @@ def _compress(w: World, least: Any) -> None:
         after = walk_on(w, j)
         if w.run[j].chunk == codes.NONE:
             _put(w, j, least)
-        elif o.n_nodes > 1:
+        elif not is_pool(w):
             now = w.run[j].plan <= s.now or w.job[j].walltime + o.margin_us == 0
             if now or w.run[j].plan < until or s.below == 1 or possible(w, j, 0, until, w.run[j].plan) != codes.NONE:
                 until = _put_back(w, j, least, until)
@@ -137,10 +139,8 @@ def _put_back(w: World, j: int, least: Any, until: int) -> int:
     plan = w.run[j].plan
     before = max(until, w.s[0].now + 1) if plan >= until else codes.NEVER_US
     if _put_again(w, j, least, before) == MOVED:
-        end = plan + w.job[j].walltime + w.o[0].margin_us
-        w.s[0].freer_us = max(w.s[0].freer_us, end)
-        return max(until, end)
-    return until
+        w.s[0].freer_us = max(w.s[0].freer_us, plan + w.job[j].walltime + w.o[0].margin_us)
+    return max(until, w.s[0].freer_us)
 
 
 @lean
@@ -212,7 +212,7 @@ def _plan_all(w: World, least: Any) -> None:
 @lean
 def _put(w: World, j: int, least: Any) -> None:
     """Give job `j` its reservation; start it if that begins now. Without a hole it waits for the next decision."""
-    if w.o[0].n_nodes == 1 and kept(w):
+    if is_pool(w) and kept(w):
         k = possible(w, j, 0, codes.NEVER_US, codes.NEVER_US)
         if k != codes.NONE:
             _put_at(w, j, k)
@@ -236,9 +236,31 @@ def _hold_or_start(w: World, j: int) -> None:
     starts = w.run[j].plan == w.s[0].now
     if starts:
         w.run[j].fine = exact(w, w.s[0].now)
+        _trim(w, j)
     hold(w, j, -1)
     if starts:
         _start_on_chunks(w, j)
+
+
+@lean
+def _trim(w: World, j: int) -> None:
+    """A job of uneven parts that starts takes what they need: its reservation, which has left the agenda, had a large
+    one for each."""
+    if w.job[j].single != 2 or w.shape[j].share == w.shape[j].less:
+        return
+    c = np.int64(w.run[j].chunk)
+    w.run[j].chunk = codes.NONE
+    last, first = codes.NONE, 0
+    while c != codes.NONE:
+        low, high, after = np.int64(w.chunk[c].low), np.int64(w.chunk[c].high), np.int64(w.chunk[c].next)
+        count = parts_in(w, j, np.int64(w.chunk[c].per))
+        w.chunk[c].next = w.s[0].free_chunk
+        w.s[0].free_chunk = c
+        for n in range(low, high + 1):
+            last = append_chunk(w, j, last, n, n, cores_of(w, j, first, count))
+            first += count
+        c = after
+    w.s[0].freer_us = max(w.s[0].freer_us, w.run[j].plan + w.job[j].walltime + w.o[0].margin_us)
 
 
 @lean
@@ -249,7 +271,10 @@ def _start_on_chunks(w: World, j: int) -> None:
     c = np.int64(w.run[j].chunk)
     while c != codes.NONE:
         per = np.int64(w.chunk[c].per)
+        parts = 0 if w.job[j].single == 0 else parts_in(w, j, per)
         for n in range(w.chunk[c].low, w.chunk[c].high + 1):
+            if parts > 0:
+                use_kinds(w, j, n, parts)
             which = set_of(w.node[n].power)
             add_free(w, which, -per)
             if w.o[0].unit == 1:

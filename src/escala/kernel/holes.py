@@ -1,7 +1,8 @@
 """Holes in the agenda: when a job can start, and on which cores.
 
-A job that has a reservation already is looked for with it in place: in its slices the job's own cores count as free
-(`World.own`). So a job that stays where it is, as most do, changes nothing.
+A job that has a reservation already is looked for with it in place: in its slices what the job has itself counts as
+free (`World.own`). So a job that stays where it is, as most do, changes nothing. Of a job of uneven parts a reservation
+has the cores of a large one for each, since a node has room for a part where it has room for a large one.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import codes
-from escala.kernel.agenda import position_now, slice_at, span_of
+from escala.kernel.agenda import add_kinds, is_pool, position_now, slice_at, slice_before, span_of, width
 from escala.kernel.clock import earlier
+from escala.kernel.parts import may_lie, parts_of, room_in, share_of
 from escala.kernel.placement import append_chunk
 from escala.kernel.reservation import exact, permission
 from escala.kernel.state import World
@@ -23,8 +25,8 @@ from escala.kernel.sums import FINE, ROW, TIME, possible
 @lean
 def first_hole(w: World, j: int, least: Any, before: int) -> bool:
     """Set RUN.plan of job `j` to the earliest start of a hole for its whole walltime, where that is before a time (us);
-    `least` [nodes] becomes the cores free throughout it. False if there is none: an off-reservation keeps nodes for
-    good. The reservation that the job may have stands in the agenda, and still does."""
+    `least` [entries of a row] becomes what is free throughout it. False if there is none: an off-reservation keeps
+    nodes for good. The reservation that the job may have stands in the agenda, and still does."""
     s = w.s[0]
     waking = permission(w, j) if w.o[0].given == 1 else 0
     if waking > s.now:
@@ -33,8 +35,9 @@ def first_hole(w: World, j: int, least: Any, before: int) -> bool:
     i = position_now(w)
     first = i
     bad = i
-    while bad != codes.NONE and i < s.n_slices and (s.now if i == first else w.slices[TIME, i]) < waking:
-        bad = _lacks_awake(w, j, i, first, bad, least, waking)
+    woken = slice_before(w, waking, exact(w, waking)) if waking > s.now else i
+    while bad != codes.NONE and i < woken:
+        bad = _lacks_awake(w, j, i, first, bad, least, woken)
         i += 1
     i = _later_hole(w, j, i, first, least, before) if bad != codes.NONE else i - 1
     _count_own(w, j, -1)
@@ -47,7 +50,7 @@ def first_hole(w: World, j: int, least: Any, before: int) -> bool:
 
 @lean
 def _count_own(w: World, j: int, sign: int) -> None:
-    """The cores that job `j` has in the agenda already, and in which slices; of sign -1 none any longer."""
+    """What job `j` has in the agenda already, and in which slices; of sign -1 none any longer."""
     s = w.s[0]
     s.own_first = 0
     s.own_end = 0
@@ -55,10 +58,13 @@ def _count_own(w: World, j: int, sign: int) -> None:
         return
     if sign == 1:
         s.own_first, s.own_end = span_of(w, j)
+    wide = width(w)
     c = np.int64(w.run[j].chunk)
     while c != codes.NONE:
         for n in range(w.chunk[c].low, w.chunk[c].high + 1):
-            w.own[n] += sign * w.chunk[c].per
+            w.own[n * wide] += sign * w.chunk[c].per
+        if w.job[j].single != 0:
+            add_kinds(w, j, c, sign, w.own)
         c = np.int64(w.chunk[c].next)
 
 
@@ -73,54 +79,54 @@ def _reaches(w: World, j: int, i: int, first: int, k: int) -> bool:
 
 
 @lean
-def _lacks_awake(w: World, j: int, i: int, first: int, bad: int, least: Any, waking: int) -> int:
-    """A slice that leaves too little for job `j` from slice `i` on, where up to the time `waking` (us) only nodes that
-    are on, or that jobs hold, may be had; NONE if there is a hole. `bad`: the slice that left too little from the one
+def _lacks_awake(w: World, j: int, i: int, first: int, bad: int, least: Any, woken: int) -> int:
+    """A slice that leaves too little for job `j` from slice `i` on, where before slice `woken` only nodes that are on,
+    or that jobs hold, may be had; NONE if there is a hole. `bad`: the slice that left too little from the one
     before on, which is looked at first."""
-    need = np.int64(w.job[j].cores)
+    need = _need(w, j)
     least[:] = codes.MANY
     if bad > i and _reaches(w, j, i, first, bad):
-        _narrow_awake(w, i, least)
-        if _narrow_until(w, bad, least, waking) < need:
+        _narrow_awake(w, j, i, least)
+        if _narrow_until(w, j, bad, least, woken) < need:
             return bad
     k = i
     while k == i or _reaches(w, j, i, first, k):
-        if _narrow_until(w, k, least, waking) < need:
+        if _narrow_until(w, j, k, least, woken) < need:
             return k
         k += 1
     return codes.NONE
 
 
 @inlined
-def _narrow_until(w: World, k: int, least: Any, waking: int) -> int:
-    """As `_narrow`, in place; before the time `waking` without what sleeps."""
-    return _narrow_awake(w, k, least) if w.slices[TIME, k] < waking else _narrow(w, k, least, least)
+def _narrow_until(w: World, j: int, k: int, least: Any, woken: int) -> int:
+    """As `_narrow`, in place; before slice `woken` without what sleeps."""
+    return _narrow_awake(w, j, k, least) if k < woken else _narrow(w, j, k, least, least)
 
 
 @lean
-def _narrow_awake(w: World, k: int, least: Any) -> int:
+def _narrow_awake(w: World, j: int, k: int, least: Any) -> int:
     """The same without what no job has on nodes that are not on: it must wait for the end of the hold."""
     line, asleep = w.agenda[_row(w, k)], w.asleep
     own = 1 if w.s[0].own_first <= k < w.s[0].own_end else 0
     total = 0
-    for n in range(w.o[0].n_nodes):
-        least[n] = min(least[n], line[n] + own * w.own[n] - asleep[n])
-        total += max(0, least[n])
-    return total
+    for n in range(least.shape[0]):
+        least[n] = max(0, min(least[n], line[n] + own * w.own[n] - asleep[n]))
+        total += least[n]
+    return total if w.demand.shape[0] == 0 else _worth(w, j, least)
 
 
 @lean
 def _later_hole(w: World, j: int, i: int, first: int, least: Any, before: int) -> int:
     """Position of the first slice from `i` on, and before a time, that begins a hole for job `j`, of all nodes alike;
-    the number of slices for none; `least` becomes the cores free throughout it.
+    the number of slices for none; `least` becomes what is free throughout it.
 
     A window is looked at from its end, so that a slice that leaves too little with those behind it rules out all starts
     up to it. What is known of the slices behind it serves the next start, where that is the slice behind it.
     """
-    o, s = w.o[0], w.s[0]
+    s = w.s[0]
     n = s.n_slices
-    need = np.int64(w.job[j].cores)
-    summed = s.below == 0 or o.n_nodes == 1  # else a node is promised twice: to a job that runs on, and to another
+    need = _need(w, j)
+    summed = s.below == 0 or is_pool(w)  # else a node is promised twice: to a job that runs on, and to another
     known = codes.NONE  # `least` holds the slices from this one on
     last = codes.NONE  # up to this one
     while i < n and w.slices[TIME, i] < before:
@@ -130,11 +136,11 @@ def _later_hole(w: World, j: int, i: int, first: int, least: Any, before: int) -
                 return n
         end = _last_reached(w, j, i, first)
         if known == i:
-            while last < end and _narrow(w, last + 1, least, least) >= need:
+            while last < end and _narrow(w, j, last + 1, least, least) >= need:
                 last += 1
             if last == end:
                 return i
-        bad = _last_bad(w, i, end, need, least)
+        bad = _last_bad(w, j, i, end, need, least)
         if bad < i:
             return i
         i = bad + 1
@@ -181,17 +187,17 @@ def _last_reached(w: World, j: int, i: int, first: int) -> int:
 
 
 @lean
-def _last_bad(w: World, i: int, end: int, need: int, least: Any) -> int:
-    """The last slice from `i` to `end` that leaves too few cores together with those behind it, i - 1 if there is none;
-    `least` becomes what those behind it leave."""
+def _last_bad(w: World, j: int, i: int, end: int, need: int, least: Any) -> int:
+    """The last slice from `i` to `end` that leaves too little for job `j` together with those behind it, i - 1 if there
+    is none; `least` becomes what those behind it leave."""
     least[:] = codes.MANY
     known, trial = least, w.trial
     k = end
-    while k >= i and _narrow(w, k, known, trial) >= need:
+    while k >= i and _narrow(w, j, k, known, trial) >= need:
         known, trial = trial, known
         k -= 1
     if (end - k) & 1 == 1:
-        for n in range(w.o[0].n_nodes):
+        for n in range(least.shape[0]):
             least[n] = w.trial[n]
     return k
 
@@ -200,14 +206,54 @@ def _last_bad(w: World, i: int, end: int, need: int, least: Any) -> int:
 def _row(w: World, k: int) -> int:
     """Where the nodes of slice `k` stand; of one pool no rows are kept."""
     row = w.slices[ROW, k]
-    if w.o[0].n_nodes == 1:
+    if is_pool(w):
         w.agenda[row, 0] = w.spare[k]
     return np.int64(row)
 
 
 @inlined
-def _narrow(w: World, k: int, known: Any, into: Any) -> int:
-    """`into` [nodes] becomes what is free in slice `k` too, of what is `known`; all nodes together."""
+def _need(w: World, j: int) -> int:
+    """How much a hole for job `j` must hold: parts, or cores."""
+    return np.int64(w.job[j].cores) if w.job[j].single == 0 else parts_of(w, j)
+
+
+@inlined
+def _here(w: World, j: int, n: int, left: int, least: Any) -> int:
+    """Of what job `j` needs, `left` of it, so much lies on node `n` where that is free."""
+    wide = width(w)
+    if w.job[j].single == 0:
+        return max(0, min(left, np.int64(least[n * wide])))
+    if not may_lie(w, j, n):
+        return 0
+    return room_in(w, j, left, np.int64(least[n * wide]), least[n * wide + 1 : (n + 1) * wide])
+
+
+@lean
+def _worth(w: World, j: int, least: Any) -> int:
+    """How much of what job `j` needs has room in what is free: parts, or cores; all nodes together."""
+    total = 0
+    for n in range(w.o[0].n_nodes):
+        total += _here(w, j, n, _need(w, j), least)
+    return total
+
+
+@lean
+def _narrow_kinds(w: World, j: int, k: int, known: Any, into: Any) -> int:
+    """As `_narrow`, where jobs go by nodes or need further kinds; what is promised twice counts as 0."""
+    line, own = w.agenda[_row(w, k)], w.own
+    mine = np.int32(1 if w.s[0].own_first <= k < w.s[0].own_end else 0)
+    for n in range(into.shape[0]):
+        at = np.uint64(n)
+        into[at] = max(np.int32(0), min(known[at], np.int32(line[at] + mine * own[at])))
+    return _worth(w, j, into)
+
+
+@inlined
+def _narrow(w: World, j: int, k: int, known: Any, into: Any) -> int:
+    """`into` [entries of a row] becomes what is free in slice `k` too, of what is `known`; how much of what job `j`
+    needs has room there, all nodes together."""
+    if w.demand.shape[0] > 0:
+        return _narrow_kinds(w, j, k, known, into)
     line, own = w.agenda[_row(w, k)], w.own
     total = np.int32(0)  # 32 bits at each step, and unsigned numbers: eight or sixteen nodes at once
     if w.s[0].own_first <= k < w.s[0].own_end:
@@ -227,18 +273,20 @@ def _narrow(w: World, k: int, known: Any, into: Any) -> int:
 
 @lean
 def choose(w: World, j: int, least: Any) -> None:
-    """Chunks for job `j` out of the cores free throughout its hole: at once, in the order on, switching on, off; later,
+    """Chunks for job `j` out of what is free throughout its hole: at once, in the order on, switching on, off; later,
     the lowest."""
     s = w.s[0]
-    need = np.int64(w.job[j].cores)
+    left = _need(w, j)
     last = codes.NONE
     w.run[j].chunk = codes.NONE
     now = w.run[j].plan == s.now and w.run[j].fine == exact(w, s.now)
     for power in range(codes.ON, codes.OFF + 1):
         for n in range(w.o[0].n_nodes):
-            if need > 0 and least[n] > 0 and (not now or w.node[n].power == power):
-                k = min(need, least[n])
-                last = append_chunk(w, j, last, n, n, k)
-                need -= k
-        if need == 0 or not now:
+            if left > 0 and (not now or w.node[n].power == power):
+                here = _here(w, j, n, left, least)
+                if here > 0:
+                    each = 1 if w.job[j].single == 0 else share_of(w, j)
+                    last = append_chunk(w, j, last, n, n, here * each)
+                    left -= here
+        if left == 0 or not now:
             return

@@ -271,10 +271,10 @@ class World(NamedTuple):
     heaps: Any
     plans: Any  # int32 [N, capacity]: running jobs by planned end, in order or a heap
     frontier: Any  # int64 [N, 1 + capacity]: scratch of `plans.following`
-    least: Any  # int32 [N, nodes or 0]: scratch of conservative backfilling
-    trial: Any  # int32 [N, nodes or 0]: the same
-    asleep: Any  # int32 [N, nodes or 0]: the same: cores that no job has, of nodes that are not on
-    own: Any  # int32 [N, nodes or 0]: the same: cores that the job has which is looked at
+    least: Any  # int32 [N, entries of a row of the agenda, or 0]: scratch of conservative backfilling
+    trial: Any  # the same
+    asleep: Any  # the same: what no job has, of nodes that are not on
+    own: Any  # the same: what the job has which is looked at
     cores: Any  # int64 [N, nodes or 0]: scratch of jobs on nodes under EASY: what is free beyond the reservation
     beyond: Any  # int64 [N, nodes or 0, kinds]: the same of further kinds
     # int64 [N, MISSES or 0, 6 + kinds]: the same: what could not pass the head in a decision, see `misses`
@@ -292,7 +292,7 @@ class World(NamedTuple):
     log: Any  # LOG [N, capacity]
     slices: Any  # int64 [N, 3, capacity]: conservative agenda: time, residue, row
     spare: Any  # int32 [N, capacity]: its free cores, all nodes together
-    agenda: Any  # int32 [N, capacity, nodes]: free cores per row and node; not of one pool
+    agenda: Any  # int32 [N, capacity, entries of a row]: see `escala.kernel.agenda`; not of one pool
 
 
 HEAP_ENDS = 0

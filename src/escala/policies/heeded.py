@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.options import Options
-from escala.parts import BY_NODES
 from escala.policies.compose import ROLLOUT, scheduler
 from escala.policies.plugins import is_plugin
 from escala.policies.tuned import PREFIX
@@ -46,18 +44,6 @@ def heeded(scheduler_: str, shutdown: str, options: Options | None = None) -> fr
     if not (given.moves if chosen.estimate is None else Options(estimate=chosen.estimate).moves):
         found.discard("corrections_s")  # no job outlives its estimate
     return frozenset(found - {name for name in ESTIMATES if getattr(chosen, name) is not None})
-
-
-def goes_by_nodes(scheduler_: str) -> bool:
-    """Are jobs placed by what they ask of nodes (`escala.workload.shapes.OF_NODES`)? Slurm's rules do so in their own
-    way; agents, plug-ins and other policies of commands start jobs on nodes with room for them, and rollout refuses
-    such jobs."""
-    if is_slurm(scheduler_):
-        return True
-    try:
-        return scheduler(scheduler_).queueing in BY_NODES
-    except EscalaError:  # no scheduler of the kernel
-        return codes.EXTERNAL in BY_NODES
 
 
 def unheeded(scheduler_: str, shutdown: str, options: Options) -> frozenset[str]:

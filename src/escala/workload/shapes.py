@@ -1,7 +1,7 @@
 """What jobs ask of a site: nodes, tasks, memory, GPUs, partitions and priorities, as optional columns; null: not asked.
 
 Rules of Slurm (`scheduler="slurm"`) read them all. Others read `OF_NODES` and `begin_s`, see `escala.parts` and
-`escala.allowed`; conservative goes by `cores` and `begin_s` alone.
+`escala.allowed`.
 """
 
 from __future__ import annotations
