@@ -31,7 +31,7 @@ def write_batsim(
     `flops`), others a task followed by a delay, so that energy is kept. `speed`: flop/s of one core; needed if any job
     computes. `platform_size`: `nb_res`; by default `max_cores` or the largest job. `names`: profile names of Batsim up
     to 4 or from 5 on. `node_cores`: Batsim's hosts are nodes of so many cores, of which each job takes whole ones;
-    `speed` is then that of a host with one core at work. Status, recorded waits and queues have no place there.
+    `speed` is then the flop/s of a host. Status, recorded waits and queues have no place there.
 
     Raises:
         EscalaError: jobs that ask for nodes without `node_cores`, or that do not take whole ones.

@@ -43,6 +43,12 @@ def on_hosts(workload: Workload, node_cores: int) -> Workload:
             f"does not take whole nodes of {number_of(node_cores, 'core')} for certain{more}: only such jobs can be "
             "jobs of hosts; write Parquet (workload.jobs.write_parquet) instead"
         )
+    partly = np.flatnonzero((cores < hosts * node_cores) & workload.needs_speed())
+    if len(partly):
+        raise EscalaError(
+            f"workload {workload.name!r}: job {quoted(jobs['job_id'][int(partly[0])])} leaves cores of its nodes idle, "
+            "and runtimes are flops: give the flop/s of a core first, workload.at_speed(1e9)"
+        )
     load = jobs["load"].to_numpy() * np.minimum(cores / (hosts * node_cores), 1.0)
     most = None if workload.max_cores is None else max(workload.max_cores // node_cores, int(hosts.max(initial=1)))
     changed = jobs.drop(OF_NODES, strict=False).with_columns(

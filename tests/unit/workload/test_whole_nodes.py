@@ -62,6 +62,14 @@ def test_what_hosts_do_not_know_is_refused(tmp_path: Path) -> None:
         write_batsim(log, tmp_path / "out.json", speed=1e9, node_cores=4)
 
 
+def test_flops_of_nodes_that_are_used_in_part_are_refused(tmp_path: Path) -> None:
+    log = Workload.from_jobs({"submit_s": [0.0], "flops": [1e12], "cores": [6], "nodes": [3], "exclusive": [True]})
+    with pytest.raises(EscalaError, match="job '1' leaves cores of its nodes idle, and runtimes are flops: give"):
+        write_batsim(log, tmp_path / "out.json", node_cores=4)
+    write_batsim(log, tmp_path / "out.json", node_cores=2)
+    assert read_workload(tmp_path / "out.json").jobs.select("cores", "flops").rows() == [(3, 1e12)]
+
+
 def test_what_is_written_of_hosts(tmp_path: Path) -> None:
     log = Workload.from_jobs([{**TIMES, "cores": 6, "nodes": 3, "exclusive": True, "user": "ann"}])
     path = tmp_path / "out.json"
