@@ -35,6 +35,19 @@ def _slowdown(result: escala.Result) -> float:
     return float(result.summary()["mean_bounded_slowdown"])
 
 
+def test_jobs_of_nodes_start_where_there_is_room_and_what_would_count_their_cores_refuses_them(
+    log: escala.Workload, unlearnt: escala.Agent
+) -> None:
+    """Three jobs of 4 cores on one node each, on two nodes of 6: beside two of them 2 cores are free on either."""
+    rows = [{"submit_s": 0.0, "runtime_s": 10.0, "walltime_s": 10.0, "cores": 4, "nodes": 1} for _ in range(3)]
+    jobs = escala.Workload.from_jobs(rows)
+    assert sorted(escala.simulate(jobs, "2x6", unlearnt.policy(seed=1)).jobs["start_s"])[-1] >= 10.0
+    guarded = escala.train("escala/Scheduling-v0", log, "32x1", preset="queue", steps=1, seed=3, guard_s=3600.0)
+    for policy, what in ((shielded(unlearnt, seed=1), "shield"), (guarded.policy(), "guard")):
+        with pytest.raises(EscalaError, match=f"its {what} counts cores of any nodes, and jobs go by nodes"):
+            escala.simulate(jobs, "2x6", policy)
+
+
 def test_a_bad_agent_does_much_better_behind_it(log: escala.Workload, unlearnt: escala.Agent) -> None:
     alone = escala.simulate(log, "32x1", unlearnt.policy(seed=1))
     behind = escala.simulate(log, "32x1", shielded(unlearnt, seed=1))

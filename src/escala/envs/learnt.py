@@ -203,8 +203,18 @@ class LearntScheduler(_Learnt):
         games.memory["n_live"] = len(live)
         games.memory["seen_ended"] = world.s["n_ended"].item(i) - (len(ended) > 0)
 
+    @property
+    def _counting(self) -> str:
+        """What of it counts cores of any nodes; "" for nothing."""
+        return "its guard" if self.options.guard_s > 0 else ""
+
     def _begin(self, simulation: Any, i: int) -> Records:
         world = simulation.world
+        if self._counting and not simulation.plain:
+            raise EscalaError(
+                f"{self.name}: {self._counting} counts cores of any nodes, and jobs go by nodes or further kinds: take "
+                "an agent without it, or easy, or leave out what jobs ask of nodes"
+            )
         return self.options.games(1, simulation.platform, users_of(world, i), world.plans.shape[1])
 
     def _look(self, simulation: Any, i: int, agent: int) -> bool:

@@ -74,6 +74,10 @@ class Shielded(LearntScheduler):
         self._ahead = Rollout(futures, base, objective=objective, seed=seed)
         self.counts = {"choices": 0, "unlike": 0, "overruled": 0}
 
+    @property
+    def _counting(self) -> str:
+        return "its shield"
+
     def _begin(self, simulation: Any, i: int) -> Records:
         self._cores = simulation.platform.total_cores
         self._ahead.forget(self._cores)
