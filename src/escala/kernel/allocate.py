@@ -113,6 +113,7 @@ def allocate(n: int, sizes: Sizes) -> World:
         trial=zeros((entries,), np.int32),
         asleep=zeros((entries,), np.int32),
         own=zeros((entries,), np.int32),
+        barred=zeros((jobs if sizes.agenda else 0, 2), np.int64),
         cores=zeros((nodes if sizes.multi else 0,), np.int64),
         beyond=zeros((nodes if sizes.multi else 0, kinds), np.int64),
         missed=zeros((MISSES if sizes.multi else 0, 6 + kinds), np.int64),

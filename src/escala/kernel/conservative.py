@@ -16,7 +16,7 @@ import numpy as np
 from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.agenda import add, bring_forward, hold, is_pool, kept, note_asleep, rebuild, tidy
-from escala.kernel.holes import choose, first_hole
+from escala.kernel.holes import choose, first_hole, note_barred
 from escala.kernel.jobs import place
 from escala.kernel.nodes import add_free, set_of, switch_on
 from escala.kernel.parts import cores_of, parts_in, use_kinds
@@ -103,12 +103,22 @@ def _compress(w: World, least: Any) -> None:
             _put(w, j, least)
         elif not is_pool(w):
             now = w.run[j].plan <= s.now or w.job[j].walltime + o.margin_us == 0
-            if now or w.run[j].plan < until or s.below == 1 or possible(w, j, 0, until, w.run[j].plan) != codes.NONE:
+            if now or w.run[j].plan < until or s.below == 1 or _may_move(w, j, until):
                 until = _put_back(w, j, least, until)
         else:
             until = _sooner(w, j, least, until)
         waiting += w.run[j].state == codes.QUEUED
         j = after
+
+
+@inlined
+def _may_move(w: World, j: int, until: int) -> bool:
+    """May job `j` have a hole before its own, by the sums and by what its last search saw, where nothing more is free
+    from `until` on?"""
+    if until > w.barred[j, 1]:
+        note_barred(w, j, codes.NEVER_US, 0)
+    k = possible(w, j, 0, until, w.run[j].plan)
+    return k != codes.NONE and w.slices[TIME, k] < w.barred[j, 0]
 
 
 @inlined

@@ -48,6 +48,13 @@ def first_hole(w: World, j: int, least: Any, before: int) -> bool:
     return True
 
 
+@inlined
+def note_barred(w: World, j: int, begin: int, end: int) -> None:
+    """No hole for job `j` begins from `begin` to `end`, us, and that for what is not free behind `end`."""
+    w.barred[j, 0] = begin
+    w.barred[j, 1] = end
+
+
 @lean
 def _count_own(w: World, j: int, sign: int) -> None:
     """What job `j` has in the agenda already, and in which slices; of sign -1 none any longer."""
@@ -127,6 +134,7 @@ def _later_hole(w: World, j: int, i: int, first: int, least: Any, before: int) -
     n = s.n_slices
     need = _need(w, j)
     summed = s.below == 0 or is_pool(w)  # else a node is promised twice: to a job that runs on, and to another
+    note_barred(w, j, codes.NEVER_US, 0)
     known = codes.NONE  # `least` holds the slices from this one on
     last = codes.NONE  # up to this one
     while i < n and w.slices[TIME, i] < before:
@@ -143,6 +151,8 @@ def _later_hole(w: World, j: int, i: int, first: int, least: Any, before: int) -
         bad = _last_bad(w, j, i, end, need, least)
         if bad < i:
             return i
+        if w.barred[j, 0] == codes.NEVER_US:
+            note_barred(w, j, s.now if i == first else w.slices[TIME, i], w.slices[TIME, bad])
         i = bad + 1
         known = i
         last = end

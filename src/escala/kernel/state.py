@@ -275,6 +275,7 @@ class World(NamedTuple):
     trial: Any  # the same
     asleep: Any  # the same: what no job has, of nodes that are not on
     own: Any  # the same: what the job has which is looked at
+    barred: Any  # int64 [N, jobs or 0, 2]: of jobs with a reservation, us: see `holes.note_barred`
     cores: Any  # int64 [N, nodes or 0]: scratch of jobs on nodes under EASY: what is free beyond the reservation
     beyond: Any  # int64 [N, nodes or 0, kinds]: the same of further kinds
     # int64 [N, MISSES or 0, 6 + kinds]: the same: what could not pass the head in a decision, see `misses`
@@ -327,6 +328,7 @@ FIELDS: dict[str, tuple[Any, int]] = {
     "trial": (np.int32, 1),
     "asleep": (np.int32, 1),
     "own": (np.int32, 1),
+    "barred": (np.int64, 2),
     "cores": (np.int64, 1),
     "beyond": (np.int64, 2),
     "missed": (np.int64, 2),
