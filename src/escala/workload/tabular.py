@@ -25,6 +25,7 @@ from escala.workload.table import Workload
 from escala.workload.table_files import Kept, csv_pieces, kept_of, load_table, loaded, parquet_pieces
 
 ROW = " row"  # of the file, from 0
+TRUTHS = {**dict.fromkeys(("true", "1", "1.0", "yes"), True), **dict.fromkeys(("false", "0", "0.0", "no"), False)}
 
 
 class TabularLog(NamedTuple):
@@ -246,11 +247,7 @@ def records(
         elif (SCHEMA | OPTIONAL).get(name) == pl.String() or name in COLUMNS:
             fields[name] = _text(values)
         elif (SCHEMA | OPTIONAL).get(name) == pl.Boolean():
-            fields[name] = (
-                values
-                if values.dtype == pl.Boolean
-                else values.cast(pl.String).str.to_lowercase().is_in(["true", "1", "yes"])
-            )
+            fields[name] = _truths(values, name, path, rows)
         else:
             fields[name] = _numbers(values, name, path, rows)
     for column in table.columns:
@@ -327,6 +324,19 @@ def _numbers(values: pl.Series, name: str, path: Path, rows: pl.Series) -> pl.Se
     numbers = values.str.strip_chars().cast(pl.Float64, strict=False)
     _refuse_lost(values, numbers, rows, name, path, "a number")
     return numbers
+
+
+def _truths(values: pl.Series, name: str, path: Path, rows: pl.Series) -> pl.Series:
+    """The column as truth values; null where empty; what is none of `TRUTHS` is an error with its row."""
+    if values.dtype == pl.Boolean():
+        return values
+    if values.dtype != pl.String() and not values.dtype.is_numeric() and values.dtype != pl.Null():
+        raise EscalaError(f"{path}: column {values.name!r} (for {name}) is {values.dtype}: true or false are needed")
+    text = values.cast(pl.String)
+    words = text.str.strip_chars().str.to_lowercase()
+    read = words.replace_strict(TRUTHS, default=None, return_dtype=pl.Boolean())
+    _refuse_lost(text, read, rows, name, path, "true or false (or 1/0, yes/no)")
+    return read
 
 
 def _refuse_lost(values: pl.Series, read: pl.Series, rows: pl.Series, name: str, path: Path, need: str) -> None:

@@ -68,6 +68,45 @@ def test_own_tables_come_back(tmp_path: Path, form: str) -> None:
     assert read_workload(path).jobs.equals(workload.jobs)
 
 
+TRUTH = "submit_s,runtime_s,walltime_s,cores,{}\n"
+
+
+@pytest.mark.parametrize("name", ["exclusive", "single_node", "limited"])
+def test_truth_values_as_they_are_written(tmp_path: Path, name: str) -> None:
+    words = ["true", "TRUE", "1", "Yes", " true ", "false", "False", "0", "no", "1.0", "0.0"]
+    path = write(tmp_path, TRUTH.format(name) + "".join(f"{k},1,2,1,{word}\n" for k, word in enumerate(words)))
+    assert read_workload(path).jobs[name].to_list() == [True] * 5 + [False] * 4 + [True, False]
+
+
+def test_an_empty_truth_value_is_null(tmp_path: Path) -> None:
+    path = write(tmp_path, TRUTH.format("exclusive") + '0,1,2,1,\n1,1,2,1,yes\n2,1,2,1, \n3,1,2,1,""\n')
+    assert read_workload(path).jobs["exclusive"].to_list() == [None, True, None, None]
+
+
+@pytest.mark.parametrize("word", ["maybe", "2", "ja", "ture", "-1"])
+@pytest.mark.parametrize("name", ["exclusive", "single_node", "limited"])
+def test_what_is_neither_true_nor_false_is_refused(tmp_path: Path, name: str, word: str) -> None:
+    path = write(tmp_path, TRUTH.format(name) + f"0,1,2,1,no\n1,1,2,1,{word}\n")
+    with pytest.raises(EscalaError) as caught:
+        read_workload(path)
+    said = f"line 3: column '{name}' (for {name}) is '{word}': true or false (or 1/0, yes/no) is needed"
+    assert said in str(caught.value)
+
+
+def test_truth_values_of_parquet(tmp_path: Path) -> None:
+    jobs = pl.DataFrame(
+        {"submit_s": [0.0, 1.0, 2.0], "runtime_s": [1.0] * 3, "walltime_s": [2.0] * 3, "cores": [1] * 3}
+    )
+    path = tmp_path / "jobs"
+    for values in ([1, 0, None], [1.0, 0.0, None], [True, False, None]):
+        jobs.with_columns(exclusive=pl.Series(values)).write_parquet(path)
+        assert read_workload(path).jobs["exclusive"].to_list() == [True, False, None]
+    for values, said in (([1, 7, None], "'7': true or false"), ([[True]] * 3, "true or false are needed")):
+        jobs.with_columns(exclusive=pl.Series(values)).write_parquet(path)
+        with pytest.raises(EscalaError, match=said):
+            read_workload(path)
+
+
 def test_own_table_with_work(tmp_path: Path) -> None:
     workload = Workload.from_jobs({"submit_s": [0, 1], "flops": [1e9, None], "runtime_s": [None, 4.0], "cores": [1, 1]})
     workload.jobs.write_parquet(tmp_path / "own")
