@@ -24,8 +24,9 @@ from escala.workload.files import write_atomic
 from escala.workload.filters import ABSOLUTE_FROM_S, Keep, every
 from escala.workload.found import Found
 from escala.workload.lines import line_chunks
-from escala.workload.shapes import MOST_S, OF_NODES
+from escala.workload.shapes import MOST_S
 from escala.workload.table import Workload
+from escala.workload.unsayable import refuse_unsayable, warn_unwritten
 
 FIELDS = {
     "job number": 1,
@@ -284,7 +285,8 @@ def write_swf(workload: Workload, path: str | Path) -> None:
     Ids, users, queues and other names that are not whole numbers are numbered by first appearance. Cores go to fields 5
     and 8; a job without a limit has the requested time -1. Accounts stand in for groups, and jobs' names for
     executables, where there are none. SWF has no place for loads (the header says so where one is not 1) and calls
-    TIMEOUT "failed"; single-node jobs, further resources and unknown runtimes are refused.
+    TIMEOUT "failed"; single-node jobs, further resources, begin times after submission and unknown runtimes are
+    refused. Dependencies and priorities are not written (`EscalaWarning`).
     """
     jobs = workload.jobs
     refuse_unsayable(workload, "SWF")
@@ -311,6 +313,7 @@ def write_swf(workload: Workload, path: str | Path) -> None:
         *(minus, minus),
     ]
     header = _header(workload, base)
+    warn_unwritten(workload, "SWF")
 
     def pieces() -> Iterator[bytes]:
         yield header.encode()
@@ -321,23 +324,6 @@ def write_swf(workload: Workload, path: str | Path) -> None:
             yield ("\n".join(part["line"].to_list()) + "\n").encode()
 
     write_atomic(path, pieces())
-
-
-def refuse_unsayable(workload: Workload, form: str, or_: str = "instead") -> None:
-    """`EscalaError` for what neither SWF nor Batsim's JSON can say. or_: what else to do where jobs ask for nodes."""
-    jobs = workload.jobs
-    demands = [name for name in jobs.columns if name.startswith("demand_")]
-    demands += [name for name in OF_NODES if name in jobs.columns and jobs[name].null_count() < len(jobs)]
-    if demands or jobs["single_node"].any():
-        what = demands[0] if demands else "single_node jobs"
-        raise EscalaError(
-            f"workload {workload.name!r}: {form} cannot hold {what}: write Parquet (workload.jobs.write_parquet) {or_}"
-        )
-    if form == "SWF" and workload.needs_speed():
-        raise EscalaError(
-            f"workload {workload.name!r}: runtimes are flops: give the flop/s of a core first, workload.at_speed(1e9) "
-            "(--speed 1e9)"
-        )
 
 
 def _plain(value: pl.Expr) -> pl.Expr:

@@ -12,9 +12,11 @@ from escala.errors import EscalaError
 from escala.workload.batsim import PROFILE_NAMES, check_speed
 from escala.workload.columns import NAMED
 from escala.workload.files import write_atomic
-from escala.workload.swf import refuse_unsayable
 from escala.workload.table import Workload
+from escala.workload.unsayable import refuse_unsayable, warn_unwritten
 from escala.workload.whole_nodes import on_hosts
+
+FORM = "Batsim's JSON"
 
 
 def write_batsim(
@@ -33,12 +35,15 @@ def write_batsim(
     to 4 or from 5 on. `node_cores`: Batsim's hosts are nodes of so many cores, of which each job takes whole ones;
     `speed` is then the flop/s of a host. Status, recorded waits and queues have no place there.
 
+    Dependencies and priorities are not written (`EscalaWarning`).
+
     Raises:
-        EscalaError: jobs that ask for nodes without `node_cores`, or that do not take whole ones.
+        EscalaError: jobs that ask for nodes without `node_cores`, or that do not take whole ones; begin times after
+            submission.
     """
     if node_cores is not None:
         workload = on_hosts(workload, node_cores)
-    refuse_unsayable(workload, "Batsim's JSON", "or give node_cores=16 (--node-cores 16) where jobs take whole nodes")
+    refuse_unsayable(workload, FORM, "or give node_cores=16 (--node-cores 16) where jobs take whole nodes")
     jobs = workload.jobs
     if speed is not None:
         check_speed(speed)
@@ -55,6 +60,7 @@ def write_batsim(
     head = {"description": f"workload {workload.name}, written by Escala", "nb_res": size}
     if workload.origin_s:
         head["origin_s"] = workload.origin_s
+    warn_unwritten(workload, FORM)
 
     def pieces() -> Iterator[bytes]:
         yield json.dumps(head)[:-1].encode() + b',\n"jobs": [\n'
