@@ -103,8 +103,11 @@ class _Sets:
             if not text:
                 continue
             ident = self.jobs["job_id"][row]
-            named = name != FEATURES
-            one = named_mask(self.platform, self.places, text, ident) if named else self.of_features(text)
+            try:
+                named = name != FEATURES
+                one = named_mask(self.platform, self.places, text, ident) if named else self.of_features(text)
+            except EscalaError as error:
+                raise error if named else EscalaError(f"job {quoted(ident)}: {error}") from None
             mask &= ~one if name == EXCLUDED else one
             required = int(one.sum()) if name == REQUIRED else required
         number = self.sets.setdefault(self._packed(mask), len(self.sets))

@@ -138,10 +138,19 @@ def where_they_may_lie(places: Rows, workload: Rows, platform: dict[str, Any]) -
             assert not job.get("required_nodes") or names[node] in job["required_nodes"].split(","), what
             assert names[node] not in (job.get("excluded_nodes") or "").split(","), what
         if job.get("features") and any(features):
-            has = True
-            for either, word in re.findall("([|&,]?)([^|&,]+)", job["features"]):
-                has = has or word in features[node] if either == "|" else has and word in features[node]
+            has = has_them(job["features"], features[node])
             assert has, f"{what} with {features[node]}: {job['features']}"
+
+
+def has_them(asked: str, features: list[str]) -> bool:
+    """Innermost parentheses first: each becomes one word, which is true or false."""
+    while inner := re.search(r"\(([^()]*)\)", asked):
+        asked = asked[: inner.start()] + f"={has_them(inner[1], features)}" + asked[inner.end() :]
+    has = True
+    for either, word in re.findall("([|&,]?)([^|&,]+)", asked):
+        here = word == "=True" or word in features
+        has = has or here if either == "|" else has and here
+    return has
 
 
 def runs(jobs: Rows, until_s: float | None) -> dict[str, tuple[int, int]]:

@@ -53,7 +53,12 @@ def test_the_unspoilt_tables_pass() -> None:
 
 def test_a_job_on_a_node_where_it_may_not_lie_is_noticed() -> None:
     named = {**PLATFORM, "names": ["n0", "n1"], "features": [["x"], ["y"]]}
-    for asked in ({"features": "x&y|y"}, {"excluded_nodes": "n0"}, {"required_nodes": "n1", "nodes": 1}):
+    for asked in (
+        {"features": "x&y|y"},
+        {"features": "y&(x|y)"},
+        {"excluded_nodes": "n0"},
+        {"required_nodes": "n1", "nodes": 1},
+    ):
         jobs = [{**JOBS[1], **asked}]
         check(simulate(jobs, named), jobs, named)
         with pytest.raises(AssertionError, match="job b on node 0"):

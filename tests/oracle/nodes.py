@@ -69,20 +69,30 @@ def parts_of(row: dict[str, Any], nodes: list[Node]) -> Parts | None:
 def allowed_of(row: dict[str, Any], nodes: list[Node]) -> frozenset[int] | None:
     """The nodes on which a job may lie, None: all. Features count where some node has one, names where nodes are
     named. A feature that no node has is of no node, whatever it is joined to."""
-    found = every = frozenset(node.number for node in nodes)
+    every = frozenset(node.number for node in nodes)
     known = {word for node in nodes for word in node.features}
-    words = re.findall("[&|,]|[^&|,]+", row.get("features") or "") if known else []
-    if set(words) - known - set("&|,"):
+    words = re.findall("[&|,()]|[^&|,()]+", row.get("features") or "") if known else []
+    if set(words) - known - set("&|,()"):
         return frozenset()
-    for place in range(0, len(words), 2):
-        having = {node.number for node in nodes if words[place] in node.features}
-        found = found | having if place > 0 and words[place - 1] == "|" else found & having
+    found = having(words, nodes)
     required, excluded = (row.get(f"{what}_nodes") for what in ("required", "excluded"))
     if required and nodes[0].name is not None:
         found &= {node.number for node in nodes if node.name in required.split(",")}
     if excluded and nodes[0].name is not None:
         found -= {node.number for node in nodes if node.name in excluded.split(",")}
     return None if found == every else found
+
+
+def having(words: list[str], nodes: list[Node]) -> frozenset[int]:
+    """Those with these features, up to the end or to the parenthesis that closes; these words go."""
+    found, joined = frozenset(node.number for node in nodes), "&"
+    while words and (word := words.pop(0)) != ")":
+        if word in "&|,":
+            joined = word
+            continue
+        inner = having(words, nodes) if word == "(" else {node.number for node in nodes if word in node.features}
+        found = found | inner if joined == "|" else found & inner
+    return found
 
 
 def may_lie(job: Job, node: Node) -> bool:

@@ -330,7 +330,7 @@ def draw_places(rng: random.Random, nodes: int, count: int) -> dict[str, Any]:
     names = [f"n{k}" for k in range(nodes)]
     found: dict[str, Any] = {}
     if rng.random() < 0.7:
-        found["features"] = rng.choice(("x", "y", "z", "x&y", "x|y", "x|y&z", "x&y|z", "x,y", "y|w", ""))
+        found["features"] = rng.choice(("x", "y", "z", "x&y", "x|y", "x|y&z", "x&(y|z)", "x,y", "y|w", ""))
     if rng.random() < 0.3:
         found["excluded_nodes"] = ",".join(rng.sample(names, rng.randint(1, max(nodes // 2, 1))))
     if rng.random() < 0.2 and count <= nodes:

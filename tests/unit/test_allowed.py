@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from escala.kernel import codes
 from escala.options import Options
 from escala.parts import Parts, counting, parts_of
 from escala.platform import Platform, Site
+from escala.platform.site import Partition
 from escala.policies.run import pair
 from escala.simulation import Simulation
 
@@ -21,6 +23,7 @@ SITE = Site(
     "four", PLAIN.cores, PLAIN.profiles, PLAIN.profile_of, names=("a1", "a2", "b1", "b2"),
     features=(("x",), ("x", "y"), ("y",), ()),
 )  # fmt: skip
+ONE_PARTITION = replace(SITE, partitions=(Partition("all", (0, 1, 2, 3), default=True),))
 UNLIKE = Site("unlike", [8, 8, 4, 4], PLAIN.profiles, PLAIN.profile_of, names=SITE.names, features=SITE.features)  # type: ignore[arg-type]
 TIMES = {"submit_s": 0.0, "runtime_s": 10.0, "walltime_s": 10.0, "cores": 2}
 PLACES = ("features", "required_nodes", "excluded_nodes")
@@ -44,6 +47,10 @@ def nodes(found: Parts, row: int = 0) -> list[str]:
         ({"features": "x , y"}, "a2"),
         ({"features": "x|y"}, "a1 a2 b1"),
         ({"features": "x|y&x"}, "a1 a2"),
+        ({"features": "x|(y&x)"}, "a1 a2"),
+        ({"features": "y&( x | y )"}, "a2 b1"),
+        ({"features": "x|y&(y)"}, "a2 b1"),
+        ({"features": "(" * 98 + "x&((y)|(x&y))" + ")" * 98}, "a2"),
         ({"features": "y", "excluded_nodes": "a[1-2]"}, "b1"),
         ({"required_nodes": "b[1-2]", "nodes": 2}, "b1 b2"),
         ({"required_nodes": "b1", "features": "x"}, ""),
@@ -53,6 +60,29 @@ def test_nodes_that_a_job_asks_for(asked: dict[str, Any], expected: str) -> None
     found = parts_of(log(asked, {}), SITE)
     assert found is not None and nodes(found) == expected.split()
     assert found.single.tolist() == [2, 0] and found.which.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("scheduler", ["easy", "slurm"])
+@pytest.mark.parametrize("text", ["x&", "&", "|x", "x||y", "x|,y", " ", "(x", "x)", "()", "x(y)", "(x)y", "(x&)", ")("])
+def test_what_is_no_expression_of_features_is_one_line(text: str, scheduler: str) -> None:
+    with pytest.raises(EscalaError) as caught:
+        escala.simulate(log({"features": text}), ONE_PARTITION, scheduler)
+    assert str(caught.value).startswith(f"job '1': features {text!r} are no expression: join names by & and |")
+    deep = log({"features": "(" * 101 + "x" + ")" * 101})
+    with pytest.raises(EscalaError, match="at most 100 inside one another"):
+        escala.simulate(deep, ONE_PARTITION, scheduler)
+
+
+@pytest.mark.parametrize("scheduler", ["easy", "conservative", "slurm"])
+def test_parentheses_come_first_under_every_scheduler(scheduler: str) -> None:
+    rows = [{"features": "y&(x|y)"}, {"features": "x|(x&y)"}, {"features": "y|x&(y&x)"}]
+    found = [escala.simulate(log({**row, "cores": 1}), ONE_PARTITION, scheduler).jobs["nodes"][0] for row in rows]
+    assert found == ["1", "0", "1"]
+
+
+def test_a_blank_inside_a_feature_joins_nothing() -> None:
+    with pytest.raises(EscalaError, match="needs feature 'x y', which no node"):
+        escala.simulate(log({"features": "x y"}), SITE)
 
 
 def test_cores_of_any_nodes_with_a_feature_are_tasks_of_one_core() -> None:

@@ -15,11 +15,12 @@ from escala.platform.site import Site
 
 Mask = NDArray[np.bool_]
 JOINED = ("&", "|", ",")
+MOST_DEEP = 100  # parentheses inside one another
 
 
 def _words_of(features: str) -> list[str]:
-    """Features and what joins them."""
-    return re.split(r"([&|,])", features.replace(" ", "").replace("(", "").replace(")", ""))
+    """Features, what joins them, and parentheses."""
+    return [word for one in re.split(r"([&|,()])", features) if (word := one.strip())]
 
 
 def has_features(platform: Platform) -> bool:
@@ -35,7 +36,7 @@ def has_names(platform: Platform) -> bool:
 def strange_in(platform: Platform, text: str | None) -> str | None:
     """The first feature that no node has; None where there is none."""
     have = {one for node in _features_of(platform) for one in node}
-    return next((word for word in _words_of(text) if word not in JOINED and word not in have), None) if text else None
+    return next((word for word in _words_of(text) if word not in "&|,()" and word not in have), None) if text else None
 
 
 def _features_of(platform: Platform) -> tuple[tuple[str, ...], ...]:
@@ -43,16 +44,41 @@ def _features_of(platform: Platform) -> tuple[tuple[str, ...], ...]:
 
 
 def features_mask(platform: Platform, text: str | None) -> Mask:
-    """bool [nodes]: nodes with these features, joined by & (or a comma) and |, from the left."""
-    mask = np.ones(platform.n_nodes, bool)
-    joined = "&"
-    for word in _words_of(text) if text is not None else ():
-        if word in JOINED:
+    """bool [nodes]: nodes with these features, joined by & (or a comma) and |, of equal rank, from the left; those in
+    parentheses first. `EscalaError` for what is no such expression."""
+    every = np.ones(platform.n_nodes, bool)
+    if not text:
+        return every
+    outer = list[tuple[Mask, str]]()
+    mask, joined = every, "&"  # joined is "" after a feature
+    for word in _words_of(text):
+        if word in JOINED and not joined:
             joined = word
-            continue
-        have = np.array([word in node for node in _features_of(platform)])
-        mask = mask | have if joined == "|" else mask & have
+        elif word == "(" and joined and len(outer) < MOST_DEEP:
+            outer.append((mask, joined))
+            mask, joined = every, "&"
+        elif word == ")" and outer and not joined:
+            before, joined = outer.pop()
+            mask, joined = _joined(before, joined, mask), ""
+        elif word not in "&|,()" and joined:
+            have = np.array([word in node for node in _features_of(platform)])
+            mask, joined = _joined(mask, joined, have), ""
+        else:
+            raise _malformed(text)
+    if joined or outer:
+        raise _malformed(text)
     return mask
+
+
+def _joined(left: Mask, by: str, right: Mask) -> Mask:
+    return left | right if by == "|" else left & right
+
+
+def _malformed(text: str) -> EscalaError:
+    return EscalaError(
+        f"features {quoted(text)} are no expression: join names by & and |, with parentheses in pairs (at most "
+        f"{MOST_DEEP} inside one another), as in x&(y|z)"
+    )
 
 
 def places_of(platform: Platform) -> dict[str, int]:

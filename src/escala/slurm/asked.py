@@ -259,7 +259,10 @@ class Asking:
                 mask &= required
             if self.excluded[j]:
                 mask &= ~named_mask(self.site, self.places, self.excluded[j], ident)
-            self.masks.append(mask & features_mask(self.site, self.features[j]))
+            try:
+                self.masks.append(mask & features_mask(self.site, self.features[j]))
+            except EscalaError as error:
+                raise EscalaError(f"job {quoted(ident)}: {error}") from None
         return self.classes[key]
 
     def _barred(self, j: int, part: Partition, limit: int) -> str:

@@ -26,7 +26,7 @@ SHAPES: dict[str, pl.DataType] = {
     "gpus_per_task": pl.Int64(),
     "gpu_kind": pl.String(),  # of these GPUs; null: any
     "exclusive": pl.Boolean(),  # whole nodes, shared with nobody
-    "features": pl.String(),  # that nodes must have, joined by & and |
+    "features": pl.String(),  # that nodes must have, joined by & and |; parentheses first
     "required_nodes": pl.String(),  # a host list: on these, and as many as `nodes` says
     "excluded_nodes": pl.String(),  # a host list: on none of these
     "nice": pl.Int64(),  # taken off the priority
