@@ -29,7 +29,7 @@ def logs() -> dict[str, tuple[escala.Workload, int]]:
     swf = TRACES / "swf"
     return {
         "lublin_256": (escala.read_workload(next(TRACES.rglob("lublin_256*"))), 256),
-        "KTH-SP2": (escala.read_workload(next(swf.glob("KTH-SP2*"))), 100),
+        "KTH-SP2": (escala.read_workload(swf / "KTH-SP2-1996-2.1-cln.swf.gz"), 100),
         "300 000 synthetic jobs, load 0.95": (synthetic(300_000, 10_000), 10_000),
     }
 

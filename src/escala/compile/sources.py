@@ -1,4 +1,4 @@
-"""What compiled code depends on: a file, and all files of Escala that it imports."""
+"""What compiled code depends on: a file, all files of Escala that it imports, and how Escala compiles."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = "__init__.py"
+COMPILE = ROOT / "compile"
 STATE, WORLD = ROOT / "kernel" / "state.py", ROOT / "kernel" / "world.py"
 # Imports at the top of a file, and modules named to `later`: compiled code sees nothing else.
 _IMPORT = re.compile(r"^(?:from (escala[\w.]*) import (\([^)]*\)|[^\n#]*)|import (escala[\w.]*))", re.MULTILINE)
@@ -36,7 +37,7 @@ def _imports(path: Path) -> tuple[Path, ...]:
 
 
 def sources_of(path: Path) -> list[Path]:
-    """A file and all files of Escala that it imports, directly or not, sorted."""
+    """A file and all files of Escala that it imports, directly or not, sorted; of what compiles, all."""
     seen = {path}
     waiting = [path]
     while waiting:
@@ -48,6 +49,8 @@ def sources_of(path: Path) -> list[Path]:
         if STATE in seen and WORLD not in seen:
             seen.add(WORLD)
             waiting.append(WORLD)
+    if COMPILE / PACKAGE in seen:
+        seen.update(COMPILE.glob("*.py"))
     return sorted(seen)
 
 
