@@ -55,6 +55,11 @@ def number_of(count: int, what: str) -> str:
     return f"{count:,} {what}{'s' if count != 1 else ''}"
 
 
+def waiting(jobs: int) -> str:
+    """1 job waits, 2 jobs wait."""
+    return f"{number_of(jobs, 'job')} wait{'s' if jobs == 1 else ''}"
+
+
 _quotes = reprlib.Repr()
 _quotes.maxstring = _quotes.maxother = 60
 _quotes.maxlong = 40

@@ -332,16 +332,17 @@ def _start_at(simulation: Any, i: int, row: int, nodes: list[int | None]) -> int
     if code not in (codes.REFUSED_NO_NODE, codes.REFUSED_TOO_FEW, codes.REFUSED_TOO_MANY):
         return int(code)
     parts, cores = _parts(simulation.world, i, np.array([row]))[0][0], simulation.world.job["cores"].item(i, row)
-    what, more = (number_of(parts, "part"), "") if parts else (str(cores), " cores")
+    count, noun = (parts, "part") if parts else (cores, "core")
     if code == codes.REFUSED_NO_NODE:
         lacks, which = ("room", "room (View.room_for)") if parts else ("cores", "free cores (View.free_cores)")
         raise EscalaError(f"start_on: node {found} has no {lacks} for job {row} now: name nodes with {which}")
     if code == codes.REFUSED_TOO_FEW:
-        had = f"room for {number_of(found, 'part')}" if parts else f"{found} free cores"
-        raise EscalaError(f"start_on: the nodes named have {had}, and job {row} needs {what}: name more")
-    raise EscalaError(
-        f"start_on: job {row} has all of its {what}{more} from the first {found} of the nodes named: name no more"
-    )
+        had = f"room for {number_of(found, 'part')}" if parts else number_of(found, "free core")
+        needs = number_of(count, noun) if parts else str(count)
+        raise EscalaError(f"start_on: the nodes named have {had}, and job {row} needs {needs}: name more")
+    own = f"its one {noun}" if count == 1 else f"all of its {number_of(count, noun)}"
+    first = "first" if found == 1 else f"first {found}"
+    raise EscalaError(f"start_on: job {row} has {own} from the {first} of the nodes named: name no more")
 
 
 def _whole(value: Any) -> int | None:

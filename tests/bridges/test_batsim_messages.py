@@ -118,7 +118,7 @@ def test_jobs_that_will_never_run_are_told_of() -> None:
     _says(process, 0.0, ("REQUESTED_CALL", {}))
     _says(process, 7.0, ("RESOURCE_STATE_CHANGED", {"resources": "1", "state": "1"}))
     assert _says(process, 8.0, _job("a", 2, walltime=5)) == []
-    with pytest.raises(escala.EscalaError, match="1 jobs wait, and nothing will ever happen"):
+    with pytest.raises(escala.EscalaError, match="1 job waits, and nothing will ever happen"):
         _says(process, 8.0, ("NOTIFY", {"type": "no_more_static_job_to_submit"}))
 
 

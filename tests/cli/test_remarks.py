@@ -153,6 +153,12 @@ def test_an_option_without_effect_is_told(escala_: Escala, log: Path, flag: str)
     )
 
 
+def test_easy_fast_is_the_one_of_its_family_without_a_rule_for_the_head(escala_: Escala, log: Path) -> None:
+    given = ("--platform", "4x1", "--scheduler", "easy-fast", "--head", "latest-released")
+    said = "remark: --head changes nothing with easy-fast: only the EASY family but easy-fast looks at it\n"
+    assert escala_("simulate", log, *given).err == said
+
+
 def test_shapes_that_a_scheduler_does_not_see_are_told(escala_: Escala, tmp_path: Path) -> None:
     jobs = {
         "submit_s": [0.0, 1.0],

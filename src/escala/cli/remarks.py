@@ -11,7 +11,7 @@ FLAG = {"depth": "--depth", "rebuild": "--rebuild", "head": "--head", "plan_marg
 WHO = {
     "depth": "conservative looks at it",
     "rebuild": "conservative looks at it",
-    "head": "the EASY family looks at it (easy-fast counts cores, as latest-released)",
+    "head": "the EASY family but easy-fast looks at it",
     "plan_margin_s": "schedulers that plan ahead look at it (the EASY family, conservative), and shutdown policies "
     "but never",
 }

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from escala.errors import EscalaError, nearest, quoted
+from escala.platform.hostlist import hosts_text
 
 DOWN, DRAIN, RESERVED = KINDS = ("down", "drain", "reserved")
 ENTRIES = ("nodes", "from", "until", "kind", "requeue", "name", "users", "accounts", "flags")
@@ -93,7 +94,15 @@ def closure_of(entry: Any, listed: Callable[[str, str], tuple[int, ...]], where:
     if name is not None and (not isinstance(name, str) or not name):
         raise EscalaError(f"{where}, name: {quoted(name)} is no name")
     return Closure(
-        listed(str(entry.get("nodes", "ALL")), where), begins, ends, str(kind), requeue, name, users, accounts, flags
+        listed(hosts_text(entry.get("nodes", "ALL"), f"{where}, nodes"), where),
+        begins,
+        ends,
+        str(kind),
+        requeue,
+        name,
+        users,
+        accounts,
+        flags,
     )
 
 

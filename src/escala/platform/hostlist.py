@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from escala.errors import EscalaError, quoted
 
@@ -23,6 +23,13 @@ def split_hosts(text: str) -> list[str]:
             parts.append(text[begun:place])
             begun = place + 1
     return [part.strip() for part in [*parts, text[begun:]] if part.strip()]
+
+
+def hosts_text(value: Any, where: str, such: str = "ALL") -> str:
+    """A host list as a file has it; EscalaError for what is no text. such: one that could stand there."""
+    if not isinstance(value, str):
+        raise EscalaError(f'{where}: {quoted(value)}: give one text, such as "{such}"')
+    return value
 
 
 def hosts_of(text: str, where: str) -> list[str]:

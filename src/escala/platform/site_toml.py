@@ -58,7 +58,7 @@ from escala.errors import EscalaError, nearest, quoted
 from escala.platform import limits
 from escala.platform.accounts import accounts_of
 from escala.platform.closures import closure_of
-from escala.platform.hostlist import hosts_of
+from escala.platform.hostlist import hosts_of, hosts_text
 from escala.platform.site import PARTITION_FIELDS, Partition, Site
 from escala.platform.site_entries import Nodes, default_marked, seconds_of, whole
 from escala.platform.spec import profile_from
@@ -130,7 +130,7 @@ def _add(nodes: Nodes, group: Any, where: str) -> None:
     gpus = group.get("gpus", {})
     kinds = gpus if isinstance(gpus, Mapping) else {"": gpus}
     nodes.add(
-        hosts_of(str(group["names"]), where),
+        hosts_of(hosts_text(group["names"], f"{where}, names", "n[01-16]"), where),
         where,
         cores=whole(group["cores"], f"{where}, cores", 1),
         memory_mb=whole(group["memory_mb"], f"{where}, memory_mb") if "memory_mb" in group else None,
@@ -147,7 +147,7 @@ def _partition(entry: Any, nodes: Nodes, where: str) -> Partition:
     if "name" not in entry:
         raise EscalaError(f"{where}: `name` is missing; add it")
     where = f"{where} ({entry['name']})"
-    listed = nodes.listed(str(entry.get("nodes", "ALL")), where)
+    listed = nodes.listed(hosts_text(entry.get("nodes", "ALL"), f"{where}, nodes"), where)
     if not listed:
         raise EscalaError(f"{where} has no node; name some, or leave the partition out")
     fields: dict[str, Any] = {}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, waiting
 from escala.estimates import foretold
 from escala.foresight import Said, known_to, plain, said_by
 from escala.kernel import calls, codes
@@ -206,14 +206,14 @@ def _stuck(simulation: Simulation, i: int, chosen: Pair, found: str) -> EscalaEr
             f"{chosen.name}: {found}, at {now} s, and no job is submitted, started or ended: ask less often (call_at, "
             "period_s)"
         )
-    waiting = int(simulation.world.s[i, 0]["n_queued"])
+    queued = int(simulation.world.s[i, 0]["n_queued"])
     kept = int((simulation.world.node[i]["held"] == 1).sum())
     why = (
         f"its shutdown policy keeps {kept} of {simulation.platform.n_nodes} nodes off"
         if kept
         else "the scheduler starts nothing, and asks for no decision (call_at) that would change that"
     )
-    return EscalaError(f"{chosen.name}: {waiting} jobs wait and nothing will ever happen again: {why}")
+    return EscalaError(f"{chosen.name}: {waiting(queued)} and nothing will ever happen again: {why}")
 
 
 def _horizon(simulation: Simulation, i: int) -> float:

@@ -155,6 +155,7 @@ def test_a_job_may_be_given_nodes_that_are_off() -> None:
         ("3x2", [0, 2, 1], "node 2 has no cores for job 1 now"),
         ("5x1", [0, 4], "node 4 has no cores for job 1 now"),
         ("5x1", [0, 1], "the nodes named have 2 free cores, and job 1 needs 3: name more"),
+        ("3x3", [0, 1], "job 1 has all of its 3 cores from the first of the nodes named"),
         ("4x2", [0, 1, 2], "job 1 has all of its 3 cores from the first 2 of the nodes named"),
     ],
 )
@@ -167,6 +168,17 @@ def test_nodes_that_cannot_be_given_are_one_line(platform: str, nodes: list[int]
     jobs = Workload.from_jobs({"submit_s": [0.0, 0.0], "runtime_s": [5.0, 5.0], "cores": [2, 3]})
     with pytest.raises(EscalaError, match=f"start_on: {words}"):
         escala.simulate(jobs, platform, named)
+
+
+def test_one_core_and_one_job_are_said_as_one() -> None:
+    def named(view: escala.View, act: escala.Commands) -> None:
+        act.start_on(0, [0, 1])
+
+    jobs = Workload.from_jobs({"submit_s": [0.0], "runtime_s": [5.0], "cores": [1]})
+    with pytest.raises(EscalaError, match="job 0 has its one core from the first of the nodes named: name no more"):
+        escala.simulate(jobs, "2x2", named)
+    with pytest.raises(EscalaError, match="1 job waits and nothing will ever happen again"):
+        escala.simulate(jobs, "2x2", lambda view, act: None)
 
 
 def test_lists_of_nodes_that_are_none_are_refused() -> None:

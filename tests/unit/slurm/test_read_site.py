@@ -153,6 +153,15 @@ def test_bad_slurm_conf_is_one_line(tmp_path: Path, text: str, says: str) -> Non
         ("[[nodes]]\nnames = 'n1'\ncores = 4\n[[partitions]]\nname = 'p'\nnodes = 'n9'\n", "'n9' is not described"),
         ("[[nodes]]\nnames = 'n1'\ncores = 4\n[[partitions]]\nname = 'p'\ndefault = 1\n", "neither true nor false"),
         ("[[nodes]]\nnames = 'n1'\ncores = 4\npower = 'no-such'\n", "no-such"),
+        (
+            "[[nodes]]\nnames = 'n1'\ncores = 4\n[[partitions]]\nname = 'p'\nnodes = ['ALL']\n",
+            "partition 1 (p), nodes: ['ALL']: give one text, such as \"ALL\"",
+        ),
+        ("[[nodes]]\nnames = ['n1', 'n2']\ncores = 4\n", "names: ['n1', 'n2']: give one text, such as \"n[01-16]\""),
+        (
+            "[[nodes]]\nnames = 'n1'\ncores = 4\n[[closed]]\nnodes = ['n1']\nfrom = 0\n",
+            "closed 1, nodes: ['n1']: give one text, such as \"ALL\"",
+        ),
         ("x = [", "TOML"),
     ],
 )

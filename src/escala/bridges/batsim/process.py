@@ -10,7 +10,7 @@ from escala.bridges.batsim.hosts import Hosts
 from escala.bridges.batsim.lost import KILLED, STAY, Lost
 from escala.bridges.batsim.machine import Job, Machine
 from escala.bridges.batsim.messages import Event, Message, intervals, read, write
-from escala.errors import EscalaError, quoted
+from escala.errors import EscalaError, quoted, waiting
 from escala.live import Desk, Orders
 from escala.platform import Platform
 
@@ -80,7 +80,7 @@ class Process:
             self.lost.finish(bool(machine.jobs), reply)
         if not self.coming and not self._calls and machine.stuck:
             raise EscalaError(
-                f"Batsim: {len(machine.jobs)} jobs wait, and nothing will ever happen: give policies under which "
+                f"Batsim: {waiting(len(machine.jobs))}, and nothing will ever happen: give policies under which "
                 "every job can run"
             )
         return reply
