@@ -27,7 +27,7 @@ AMOUNTS = {
     "gpus": "GPUs",
     "memory": "memory",
     "licences": "licences",
-    "features": "features of nodes",
+    "constraints": "features of nodes",
     "reserved": "reservations",
     "dependency": "dependencies or begin times",
     "array_throttle": "limits of arrays",
@@ -52,7 +52,7 @@ NAMES = {  # how tables and JSON call them: lower case, letters only
         ("memory", "mem", "memreq", "reqmem", "memorymib", "memorymb", "memorygb", "requestedmemory"), "memory"
     ),
     **dict.fromkeys(("licenses", "licences", "license", "licence"), "licences"),
-    **dict.fromkeys(("features", "feature", "constraints", "constraint", "gpuspec", "nodetype"), "features"),
+    **dict.fromkeys(("features", "feature", "constraints", "constraint", "gpuspec", "nodetype"), "constraints"),
     **dict.fromkeys(("reservation", "reservationname", "reservationid"), "reserved"),
     **dict.fromkeys(("dependency", "dependencies", "depend", "depends"), "dependency"),
     **dict.fromkeys(("partition", "partitionname"), "partition"),

@@ -124,7 +124,7 @@ ALIBABA_NEEDS = {
     "scheduled_time",
     "pod_phase",
 }
-ALIBABA_IGNORED = {"gpu_spec": "features", "qos": "qos"}
+ALIBABA_IGNORED = {"gpu_spec": "constraints", "qos": "qos"}
 
 
 def alibaba_jobs(table: pl.DataFrame, keep: Keep = every) -> tuple[pl.DataFrame, dict[str, int], dict[str, str]]:

@@ -106,7 +106,7 @@ def _records(ended: pl.DataFrame, cores: Cores, submission: Submission, shapes: 
         memory.alias("memory"),
         _key(r"Resource_List\.(?:software|licen[sc]es?)").alias("licences"),
         pl.coalesce(_key(r"(?:Resource_List\.)?features?"), _key(r"Resource_List\.nodes").str.extract(PROPERTY)).alias(
-            "features"
+            "constraints"
         ),
         pl.coalesce(_key("resvname"), _key("resvID")).alias("reserved"),
         pl.coalesce(_key(r"(?:Resource_List\.)?depend"), pl.when(late).then(pl.lit("yes"))).alias("dependency"),

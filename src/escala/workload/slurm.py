@@ -190,7 +190,7 @@ def _ignored(have: set[str], submission: str, shapes: bool) -> dict[str, pl.Expr
         "licences": pl.coalesce(
             _text("licenses", have), *(text.str.extract(r"(?:^|,)license/[^=,]*=(\d+)") for text in tres)
         ),
-        "features": _text("constraints", have),
+        "constraints": _text("constraints", have),
         "reserved": _text("reservation", have),
         "array_throttle": pl.when(line.str.contains(asked.THROTTLE) & pl.lit(not shapes)).then(pl.lit("yes")),
         "dependency": pl.when(pl.lit(not (shapes and "eligible" in have)) & after.fill_null(late)).then(pl.lit("yes")),

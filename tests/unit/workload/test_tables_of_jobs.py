@@ -10,7 +10,9 @@ import polars as pl
 import pytest
 
 from escala.errors import EscalaError
-from escala.workload import Workload, read_pack, read_workload
+from escala.workload import Workload, read_pack, read_workload, write_parquet
+from escala.workload.pieces import Pieces
+from escala.workload.to_parquet import convert
 
 PACK = """set,file,id,subtime,res,walltime,runtime,user,type
 a,day_1,1,5,12,60,4,0,parallel_homogeneous
@@ -239,3 +241,27 @@ def test_a_column_of_estimates_can_be_named(tmp_path: Path) -> None:
     for bad in ("", "-1", "nan", "soon"):
         with pytest.raises(EscalaError, match="estimate_s"):
             read_workload(write(tmp_path, f"s,r,c,guess\n0,100,1,{bad}\n"), columns=columns)
+
+
+@pytest.mark.parametrize("end", ["parquet", "csv"])
+def test_features_of_nodes_in_a_table_are_what_its_jobs_ask_for(tmp_path: Path, end: str) -> None:
+    asked = ["x&(y|z)", None, "x"]
+    rows = [{"submit_s": float(k), "runtime_s": 9.0, "cores": 1, "features": one} for k, one in enumerate(asked)]
+    log = Workload.from_jobs(rows)
+    if end == "parquet":
+        write_parquet(log, tmp_path / "jobs.parquet")
+    else:
+        log.jobs.write_csv(tmp_path / "jobs.csv")
+    again = read_workload(tmp_path / f"jobs.{end}")
+    assert again.jobs["features"].to_list() == asked and again.ignored == {}
+    convert(tmp_path / f"jobs.{end}", tmp_path / "converted.parquet")
+    assert read_workload(tmp_path / "converted.parquet").jobs["features"].to_list() == asked
+    assert [one.jobs["features"].to_list() for one in Pieces(tmp_path / f"jobs.{end}")] == [asked]
+
+
+def test_features_in_the_words_of_other_tables_are_counted_alone(tmp_path: Path) -> None:
+    text = "s,r,c,features\n0,1,1,x\n1,1,1,\n"
+    named = {"submit_s": "s", "runtime_s": "r", "cores": "c"}
+    assert read_workload(write(tmp_path, text), columns=named).ignored == {"features of nodes": {"jobs": 1}}
+    kept = read_workload(tmp_path / "jobs.csv", columns={**named, "features": "features"})
+    assert kept.ignored == {} and kept.jobs["features"].to_list() == ["x", None]
