@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, ParamSpec, TypeVar
 
 import polars as pl
 
@@ -16,6 +21,46 @@ SLURM = "the scheduler slurm alone looks at it"
 MOST_NAMED = 12
 Unseen = Mapping[str, str]
 """Column -> why a run does not look at it."""
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass
+class _Call:
+    """Where somebody called Escala, and what was said there."""
+
+    where: tuple[str, int, str, dict[Any, Any]]  # file, line, module, and what Python's filter keeps of it
+    said: set[str] = field(default_factory=set)
+
+    @classmethod
+    def now(cls) -> _Call:
+        """At the first frame outside of Escala."""
+        frame: Any = inspect.currentframe()
+        while frame.f_back is not None and _name(frame).partition(".")[0] == "escala":
+            frame = frame.f_back
+        kept = frame.f_globals.setdefault("__warningregistry__", {})
+        return cls((frame.f_code.co_filename, frame.f_lineno, _name(frame), kept))
+
+
+_CALL: ContextVar[_Call | None] = ContextVar("_CALL", default=None)
+
+
+def _name(frame: Any) -> str:
+    return str(frame.f_globals.get("__name__", "<unknown>"))
+
+
+def says_once(does: Callable[P, R]) -> Callable[P, R]:
+    """A function of several runs: what they do not look at is said once, at the line that calls it."""
+
+    @functools.wraps(does)
+    def wrapped(*args: P.args, **more: P.kwargs) -> R:
+        token = _CALL.set(_CALL.get() or _Call.now())
+        try:
+            return does(*args, **more)
+        finally:
+            _CALL.reset(token)
+
+    return wrapped
 
 
 def unseen_in(jobs: pl.DataFrame, platform: Platform) -> dict[str, str]:
@@ -33,9 +78,14 @@ def of_all(found: Unseen) -> list[str]:
 
 
 def warn(found: Iterable[Unseen]) -> None:
-    """An `EscalaWarning` for each reason."""
+    """An `EscalaWarning` for each reason, at the line outside of Escala that asks for the run."""
+    call = _CALL.get() or _Call.now()
     for reason, names in _by_reason({name: why for one in found for name, why in one.items()}).items():
-        warnings.warn(f"what jobs ask for by {', '.join(names)} does not count: {reason}", EscalaWarning, stacklevel=2)
+        text = f"what jobs ask for by {', '.join(names)} does not count: {reason}"
+        if text not in call.said:
+            call.said.add(text)
+            file, line, module, kept = call.where
+            warnings.warn_explicit(text, EscalaWarning, file, line, module, kept)
 
 
 def sentences(runs: Mapping[str, Unseen]) -> list[str]:

@@ -73,6 +73,40 @@ def test_frontiers_bounds_and_environments_warn_too() -> None:
     assert said(lambda: gymnasium.make(env, workload=[spread], platform=power, disable_env_checker=True)) == SAID[1:]
 
 
+def always(do: Any) -> list[warnings.WarningMessage]:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        do()
+    return found
+
+
+JOBS = log(reservation=["a", None, None, None])
+
+
+@pytest.mark.parametrize(
+    "do",
+    [
+        lambda: escala.simulate(JOBS, "2x2", "fcfs"),
+        lambda: escala.compare(JOBS, "2x2", ["easy", "saf", "fcfs"], jobs=1),
+        lambda: escala.compare(JOBS, "2x2", ["easy", "saf", "fcfs"], jobs=2),
+        lambda: escala.bound(JOBS, "2x2", "wait", policies=["easy", "saf"], limit_s=1.0),
+    ],
+)
+def test_it_is_said_at_the_line_that_asks_for_the_run_and_once_a_call(do: Any) -> None:
+    found = always(do)
+    assert [str(one.message) for one in found] == SAID[1:]
+    assert (found[0].filename, found[0].lineno) == (__file__, do.__code__.co_firstlineno)
+    assert len(always(lambda: (do(), do()))) == 2, "each call says it anew"
+
+
+def test_pythons_own_filter_shows_it_for_each_line_that_calls() -> None:
+    def two() -> None:
+        escala.simulate(JOBS, "2x2", "fcfs")
+        escala.simulate(JOBS, "2x2", "fcfs")
+
+    assert said(two) == SAID[1:] * 2
+
+
 def test_a_manifest_keeps_it_apart_from_what_counted(tmp_path: Path) -> None:
     with pytest.warns(EscalaWarning):
         result = escala.simulate(log(**ASKING), "2x2", "easy")

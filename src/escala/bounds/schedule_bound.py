@@ -30,6 +30,7 @@ from escala.policies.rollout_names import rollout_of
 from escala.policies.run import read, simulate
 from escala.policy import Commands, View, name_of
 from escala.result import Result
+from escala.unseen import says_once
 from escala.workload import Workload
 from escala.workload.shapes import OF_NODES
 
@@ -141,6 +142,7 @@ def bound(
 ) -> LogBound: ...  # fmt: skip
 
 
+@says_once
 def bound(
     workload: Any,
     platform: Any,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ class Threads:
         runs already is finished and given, and then its exception is raised."""
         failure: BaseException | None = None
         with ThreadPoolExecutor(self.n) as pool:
-            running = {pool.submit(job, piece): piece for piece in pieces}
+            running = {pool.submit(copy_context().run, job, piece): piece for piece in pieces}
             try:
                 for future in as_completed(running):
                     failure = future.exception()

@@ -32,6 +32,7 @@ from escala.policies.run import check_power, read, simulate
 from escala.policies.schedulers import Scheduler
 from escala.policy import name_of
 from escala.result import Result
+from escala.unseen import says_once
 from escala.workload import Workload
 from escala.writing import Kept
 
@@ -316,6 +317,7 @@ def _own(policy: Any) -> Any:
         ) from error
 
 
+@says_once
 def compare(
     workload: Any,
     platform: Any,

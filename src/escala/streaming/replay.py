@@ -28,6 +28,7 @@ from escala.streaming.carried import Carried, go_on, state_of
 from escala.streaming.digest import JobsDigest
 from escala.streaming.summary import summary_of
 from escala.tables import totals_of
+from escala.unseen import says_once
 from escala.workload import Workload
 from escala.workload.ordering import OutOfOrder
 from escala.workload.pieces import OPTIONS as READING
@@ -58,6 +59,7 @@ class Streamed:
     first_cleaned: dict[str, str] = field(default_factory=dict)
 
 
+@says_once
 def stream(
     path: str | Path,
     platform: Any,

@@ -20,7 +20,7 @@ from escala.policies.queues import queue
 from escala.policies.run import check_power, read, simulate
 from escala.tuning.later import Later, judge
 from escala.tuning.split import split_of
-from escala.unseen import Unseen
+from escala.unseen import Unseen, says_once
 from escala.writing import Pieces
 
 SCHEDULERS = ("easy", "saf", "sjf-fit", queue("sjf", 24 * 3600.0))
@@ -118,6 +118,7 @@ def _not_below(a: tuple[float, float], b: tuple[float, float], point: tuple[floa
     return (a[0] - b[0]) * (point[1] - a[1]) >= (a[0] - point[0]) * (b[1] - a[1])
 
 
+@says_once
 def frontier(
     workload: Any,
     platform: Any,

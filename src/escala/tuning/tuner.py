@@ -34,12 +34,14 @@ from escala.tuning.several import Several
 from escala.tuning.split import LEAST_VALIDATION_WEEKS, Split, split_of
 from escala.tuning.steps import GIVEN, PASSING, PREDICTION, Past, Pasts, Step, kept_of
 from escala.tuning.tuned import POLICY, RULE, Tuned
+from escala.unseen import says_once
 from escala.workload import Workload
 from escala.writing import Pieces
 
 DEFAULT_PROMISE = "p99-wait<=1.05*easy, longest-wait<=1.25*easy"
 
 
+@says_once
 def tune(
     workload: Any,
     platform: Any,
