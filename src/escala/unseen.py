@@ -10,13 +10,16 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
 import polars as pl
 
 from escala.errors import EscalaWarning
 from escala.parts import OF_SOME, counting
 from escala.platform import Platform
-from escala.workload.shapes import BEGIN, OF_NODES, SHAPES
+from escala.platform.site import GPU
+from escala.workload.shapes import BEGIN, KIND, OF_GPUS, OF_NODES, SHAPES
 
+MIXED = f"GPUs without a kind bind in total only: the platform has several kinds on nodes {OF_SOME}"
 SLURM = "the scheduler slurm alone looks at it"
 MOST_NAMED = 12
 Unseen = Mapping[str, str]
@@ -69,7 +72,16 @@ def unseen_in(jobs: pl.DataFrame, platform: Platform) -> dict[str, str]:
     counts = counting(jobs, platform)
     asked = [name for name in SHAPES if name != BEGIN and name in jobs.columns and jobs[name].null_count() < len(jobs)]
     why = {name: SLURM if name not in OF_NODES else f"the platform {counts[name]}" for name in asked}
-    return {name: reason for name, reason in why.items() if name not in OF_NODES or counts[name]}
+    found = {name: reason for name, reason in why.items() if name not in OF_NODES or counts[name]}
+    return found | ({KIND: MIXED} if KIND in asked and KIND not in found and _mixed(jobs, platform) else {})
+
+
+def _mixed(jobs: pl.DataFrame, platform: Platform) -> bool:
+    """Do jobs ask for GPUs of no kind, where a node has several?"""
+    amounts = [pl.col(name).fill_null(0) > 0 for name in OF_GPUS if name in jobs.columns]
+    kinds = [have > 0 for kind, have in platform.resources.items() if kind.startswith(f"{GPU}:")]
+    several = bool((np.sum(kinds, axis=0) > 1).any())
+    return several and jobs.select((pl.any_horizontal(amounts) & pl.col(KIND).is_null()).any()).item()
 
 
 def of_all(found: Unseen) -> list[str]:

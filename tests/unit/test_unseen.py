@@ -107,6 +107,26 @@ def test_pythons_own_filter_shows_it_for_each_line_that_calls() -> None:
     assert said(two) == SAID[1:] * 2
 
 
+def test_gpus_without_a_kind_bind_in_total_only_where_nodes_have_several() -> None:
+    """A node with one GPU of each of two kinds: a job that names none may be on either, so two others that follow each
+    other on a and b cannot both run beside it; the replay counts the total."""
+    kinds = {"gpu": 2, "gpu:a": 1, "gpu:b": 1}
+    mixed = Platform.uniform(2, 2, power=None, resources=kinds)
+    asked: dict[str, list[Any]] = {"gpus_per_node": [1, 1, 1, None], "gpu_kind": [None, "a", "b", None]}
+    why = (
+        "GPUs without a kind bind in total only: the platform has several kinds on nodes on which some of them may lie"
+    )
+    with pytest.warns(EscalaWarning, match=f"by gpu_kind does not count: {why}"):
+        result = escala.simulate(log(**asked), mixed)
+    assert result.unseen == {"gpu_kind": why} and "gpu_kind" in result.manifest["columns"]
+    alike = Platform.uniform(2, 2, power=None, resources={"gpu": 1, "gpu:a": 1})
+    all_named = asked | {"gpu_kind": ["a", "a", "b", None]}
+    none_named = asked | {"gpu_kind": [None] * 4}
+    asked["gpu_kind"][2] = "a"
+    for columns, platform in ((asked, alike), (all_named, mixed), (none_named, mixed)):
+        assert said(lambda: escala.simulate(log(**columns), platform)) == []  # noqa: B023
+
+
 def test_a_manifest_keeps_it_apart_from_what_counted(tmp_path: Path) -> None:
     with pytest.warns(EscalaWarning):
         result = escala.simulate(log(**ASKING), "2x2", "easy")
