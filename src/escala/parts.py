@@ -79,7 +79,8 @@ class Parts:
         if self.never is not None and self.never[row]:
             each.append("GPUs of a kind that there is not")
         what = "node" if parts == 1 else "nodes" if most == 1 else f"tasks (at most {most} on a node)"
-        return f"{parts} {what} with {', '.join(each)}{' each' if parts > 1 else ''}"
+        count = parts if parts < MOST else f"more than {MOST - 1:,}"
+        return f"{count} {what} with {', '.join(each)}{' each' if parts > 1 else ''}"
 
     def too_large(self, platform: Platform) -> NDArray[np.bool_]:
         """Which jobs could never run, were the platform empty."""

@@ -80,6 +80,11 @@ def test_parentheses_come_first_under_every_scheduler(scheduler: str) -> None:
     assert found == ["1", "0", "1"]
 
 
+def test_more_nodes_than_any_machine_has_are_not_given_as_another_number() -> None:
+    with pytest.raises(EscalaError, match="needs more than 2,147,483,647 nodes with 1 core each"):
+        escala.simulate(log({"nodes": 10**12, "tasks": 10**12, "cores": 1}), PLAIN)
+
+
 def test_a_blank_inside_a_feature_joins_nothing() -> None:
     with pytest.raises(EscalaError, match="needs feature 'x y', which no node"):
         escala.simulate(log({"features": "x y"}), SITE)

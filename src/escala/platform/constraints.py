@@ -94,7 +94,10 @@ def named_mask(platform: Platform, places: Mapping[str, int], hosts: str | None,
     strange = next((name for name in names if name not in places), None)
     if strange is not None:
         what = "site" if isinstance(platform, Site) else "platform"
-        raise EscalaError(f"{where}: names node {quoted(strange)}, which {what} {quoted(platform.name)} has not")
+        raise EscalaError(
+            f"{where}: names node {quoted(strange)}, which {what} {quoted(platform.name)} has not: mend its "
+            f"required_nodes or excluded_nodes, or give the {what} that has it"
+        )
     mask = np.zeros(platform.n_nodes, bool)
     mask[[places[name] for name in names]] = True
     return mask
