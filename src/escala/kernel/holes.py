@@ -34,12 +34,15 @@ def first_hole(w: World, j: int, least: Any, before: int) -> bool:
     _count_own(w, j, 1)
     i = position_now(w)
     first = i
-    bad = i
+    bad = codes.NONE if waking <= s.now and _fits_now(w, j, i, least) else i
     woken = slice_before(w, waking, exact(w, waking)) if waking > s.now else i
     while bad != codes.NONE and i < woken:
         bad = _lacks_awake(w, j, i, first, bad, least, woken)
         i += 1
-    i = _later_hole(w, j, i, first, least, before) if bad != codes.NONE else i - 1
+    if bad != codes.NONE:
+        i = _later_hole(w, j, i, first, least, before)
+    elif i > first:
+        i -= 1
     _count_own(w, j, -1)
     if i == s.n_slices:
         return False
@@ -83,6 +86,44 @@ def _reaches(w: World, j: int, i: int, first: int, k: int) -> bool:
     fine = exact(w, w.s[0].now) if i == first else w.slices[FINE, i]
     residue = fine + exact(w, w.job[j].walltime) + exact(w, w.o[0].margin_us)
     return k < w.s[0].n_slices and earlier(w.slices[TIME, k], w.slices[FINE, k], us + length, residue)
+
+
+@lean
+def _fits_now(w: World, j: int, i: int, least: Any) -> bool:
+    """May job `j` of parts begin at once, with slice `i`? Asked node by node, in the order in which `choose` takes
+    them: few are looked at beyond that slice. `least` becomes what is free of those taken."""
+    if w.demand.shape[0] == 0 or w.job[j].single == 0:
+        return False
+    left = _need(w, j)
+    end = _last_reached(w, j, i, i)
+    least[:] = 0
+    for power in range(codes.ON, codes.OFF + 1):
+        for n in range(w.o[0].n_nodes):
+            if w.node[n].power == power:
+                left -= _room_throughout(w, j, n, i, end, left, least)
+                if left == 0:
+                    return True
+    return False
+
+
+@lean
+def _room_throughout(w: World, j: int, n: int, i: int, end: int, left: int, least: Any) -> int:
+    """For how many parts of job `j`, of `left`, there is room on node `n` from slice `i` to `end`; its entries of
+    `least` become what is free throughout them, 0 if that is too little."""
+    wide = width(w)
+    here = left
+    for entry in range(n * wide, (n + 1) * wide):
+        least[entry] = codes.MANY
+    for k in range(i, end + 1):
+        row, own = w.slices[ROW, k], 1 if w.s[0].own_first <= k < w.s[0].own_end else 0
+        for entry in range(n * wide, (n + 1) * wide):
+            least[entry] = max(0, min(least[entry], w.agenda[row, entry] + own * w.own[entry]))
+        here = _here(w, j, n, left, least)
+        if here == 0:
+            for entry in range(n * wide, (n + 1) * wide):
+                least[entry] = 0
+            return 0
+    return here
 
 
 @lean
