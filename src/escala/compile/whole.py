@@ -20,8 +20,6 @@ from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.environment import lookup_environment
 
 _ENVIRONMENT = "_ZN08NumbaEnv"  # how the names begin of what holds a function's Python objects, for its errors
-BACKWARDS = frozenset({"escala.kernel.agenda", "escala.kernel.holes"})
-"""Modules whose code may read what stands at -1, the last item, and does nothing with it."""
 
 
 class _Library(codegen.JITCodeLibrary):
@@ -131,7 +129,7 @@ class _Forwards(AnalysisPass):
 
     def run_pass(self, state: Any) -> bool:
         """Change the types by which items of arrays are read and written; nothing of the function itself changes."""
-        if state.flags.fastmath or state.func_id.modname in BACKWARDS:
+        if state.flags.fastmath:
             return False
         for block in state.func_ir.blocks.values():
             for access in (*block.find_exprs("getitem"), *block.find_insts(ir.SetItem)):

@@ -141,9 +141,11 @@ def slice_before(w: World, us: int, fine: int) -> int:
 
 @lean
 def slice_at(w: World, us: int, fine: int) -> int:
-    """Position of the slice that begins at this time, cut from the one that covers it. The time is not before the first
-    slice."""
+    """Position of the slice that begins at this time, cut from the one that covers it. A time before the first slice,
+    by a residue, counts as its."""
     at = slice_before(w, us, fine)
+    if at < 0:
+        return 0
     if w.slices[TIME, at] == us and w.slices[FINE, at] == fine:
         return at
     _new_slice(w, at + 1, us, fine)

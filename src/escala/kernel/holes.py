@@ -218,7 +218,7 @@ def _next_possible(w: World, j: int, i: int, before: int) -> int:
     if own >= before:
         return s.n_slices
     k = s.own_first
-    while w.slices[TIME, k - 1] == own:  # some begin a residue before it
+    while k > 0 and w.slices[TIME, k - 1] == own:  # some begin a residue before it
         k -= 1
     return k
 
