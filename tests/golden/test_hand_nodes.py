@@ -87,9 +87,9 @@ def test_conservative_moves_a_job_of_nodes_forward_when_another_ends_early(run: 
 
 def test_what_a_job_of_uneven_parts_leaves_of_its_plan_is_free_once_it_starts(run: Engine) -> None:
     """Two nodes of 8 cores. H has 5 tasks of 2 cores on both, so 6 and 6 cores are planned from 10, when A ends, and 6
-    and 4 are taken. B (4 cores of one node) was planned behind it, at 30. Now node 1 has 4 more once S has ended: at
-    12."""
-    jobs = [wide("A", 0, 10, 1, 8), wide("H", 1, 20, 2, 10, tasks=5, cores_per_task=2)]
+    and 4 are taken. B (4 cores of one node) was planned behind it, at 30, also when E has ended. Now node 1 has 4 more
+    once S has ended: at 12."""
+    jobs = [wide("A", 0, 10, 1, 8), wide("E", 0, 4, 1, 2), wide("H", 1, 20, 2, 10, tasks=5, cores_per_task=2)]
     jobs += [wide("B", 2, 9, 1, 4), wide("S", 3, 9, 1, 2)]
     got = run(jobs, [8, 8], "conservative")
     assert got.start["H"] == 10 and got.nodes["H"] == "0-1"
