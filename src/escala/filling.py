@@ -51,7 +51,7 @@ def fill_widths(options: Any, plan: Plan, cores: NDArray[np.int32]) -> None:
     its own, or WIDTHS with as many jobs between them; one for all where nobody asks who ends in time, or where the
     ranks go by size already."""
     graded = plan.queueing in codes.PASSING and plan.orders == 0
-    sizes, counts = np.unique(cores if graded else cores[:0], return_counts=True)
+    sizes, counts = _counted(cores if graded else cores[:0])
     if len(sizes) > WIDTHS:
         parts = np.cumsum(counts) * WIDTHS // (len(cores) + 1)
         sizes = sizes[np.unique(parts, return_index=True)[1]]
@@ -59,6 +59,15 @@ def fill_widths(options: Any, plan: Plan, cores: NDArray[np.int32]) -> None:
     options["n_widths"] = max(len(sizes), 1)
     options["widths"][: max(len(sizes) - 1, 0)] = sizes[1:] - 1
     options["widths"][max(len(sizes) - 1, 0) :] = np.iinfo(np.int64).max
+
+
+def _counted(cores: NDArray[np.int32]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The sizes of jobs, ascending, and how many jobs have each."""
+    if cores.max(initial=0) > len(cores):
+        return np.unique(cores, return_counts=True)
+    counts = np.bincount(cores)
+    sizes = np.flatnonzero(counts)
+    return sizes, counts[sizes]
 
 
 def _fill_terms(row: Any, k: int, terms: Terms, most: float) -> None:

@@ -13,7 +13,6 @@ from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.state import World
 from escala.kernel.tables import copy_chunks, count_chunks, interval_text, node_intervals
-from escala.kernel.world import table_of
 from escala.platform import Platform
 from escala.result import NodeTables
 
@@ -21,9 +20,9 @@ WATTS = ("computing_w", "idle_w", "off_w", "switching_off_w", "switching_on_w") 
 Array = NDArray[Any]
 
 
-def chunks_of(world: World, i: int) -> Array:
-    """int64 [4, chunks]: job row, low node, high node, cores on each; sorted by job row and low node."""
-    table = table_of(world)
+def chunks_of(table: Array, i: int) -> Array:
+    """int64 [4, chunks]: job row, low node, high node, cores on each; sorted by job row and low node. table: of a world
+    of the kernel, see `escala.kernel.world.table_of`."""
     out = np.empty((4, count_chunks(table, i)), np.int64)
     copy_chunks(table, i, out)  # by job row; only jobs that took nodes which were not on are out of order inside
     row, low = out[0], out[1]
@@ -42,8 +41,10 @@ def switches_of(world: World, i: int) -> Array:
 
 def node_texts(chunks: Array, jobs: int) -> pl.Series:
     """Interval list of the nodes of each job row, "" for a job that has not started."""
-    if not chunks.shape[1]:
-        return pl.repeat("", jobs, dtype=pl.String, eager=True).alias("")
+    if not chunks[2].any():  # on node 0, if at all
+        placed = np.zeros(jobs, np.int64)
+        placed[chunks[0]] = 1
+        return pl.Series(["", "0"])[placed]
     first = np.zeros(jobs + 1, np.int64)
     np.cumsum(np.bincount(chunks[0], minlength=jobs), out=first[1:])
     text = np.empty(64 + 48 * chunks.shape[1] + jobs, np.uint8)
@@ -188,27 +189,3 @@ class NodeHistory:
         }
         drawn = {"joules": joules.ravel()} if self.platform.has_energy else {}
         return pl.DataFrame({**table, **drawn, "transitions": transitions.ravel()})
-
-
-def history_of(
-    world: World, i: int, platform: Platform, job_ids: pl.Series, rows: Array, window: tuple[int, int], start_off: bool
-) -> NodeHistory:
-    """What the nodes of simulation i of the kernel's world did."""
-    n = int(world.o[i, 0]["n_jobs"])
-    start, runtime, load = (
-        world.run[i, :n]["start"].copy(),
-        world.job[i, :n]["runtime"].copy(),
-        world.job[i, :n]["load"].copy(),
-    )
-    return NodeHistory(
-        platform,
-        job_ids,
-        rows,
-        window,
-        chunks_of(world, i),
-        start,
-        runtime,
-        load,
-        switches_of(world, i).copy(),
-        start_off,
-    )

@@ -51,3 +51,5 @@ def test_jobs_that_never_started_have_no_nodes() -> None:
     chunks = np.array([[0, 2, 2, 5], [3, 0, 4, 1], [3, 1, 6, 1], [1, 1, 1, 1]], np.int64)
     assert node_texts(chunks, 7).to_list() == ["3", "", "0-1 4-6", "", "", "1", ""]
     assert node_texts(chunks[:, :0], 2).to_list() == ["", ""] and node_texts(chunks[:, :0], 0).to_list() == []
+    alone = np.array([[1, 3], [0, 0], [0, 0], [5, 2]], np.int64)
+    assert node_texts(alone, 4).to_list() == ["", "0", "", "0"]
