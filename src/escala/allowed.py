@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from escala.errors import EscalaError, quoted
+from escala.errors import EscalaError, quoted, said_of
 from escala.platform import Platform
 from escala.platform.constraints import (
     Mask,
@@ -102,12 +102,8 @@ class _Sets:
             text = self.jobs[name][row]
             if not text:
                 continue
-            ident = self.jobs["job_id"][row]
-            try:
-                named = name != FEATURES
-                one = named_mask(self.platform, self.places, text, ident) if named else self.of_features(text)
-            except EscalaError as error:
-                raise error if named else EscalaError(f"job {quoted(ident)}: {error}") from None
+            with said_of(f"job {quoted(self.jobs['job_id'][row])}"):
+                one = self.of_features(text) if name == FEATURES else named_mask(self.platform, self.places, text)
             mask &= ~one if name == EXCLUDED else one
             required = int(one.sum()) if name == REQUIRED else required
         number = self.sets.setdefault(self._packed(mask), len(self.sets))
@@ -124,4 +120,5 @@ def _check_required(jobs: pl.DataFrame, required: Ints) -> None:
     wrong = np.flatnonzero((required > 0) & (required != nodes))
     if len(wrong):
         row = int(wrong[0])
-        refuse_others(int(required[row]), int(nodes[row]), jobs["job_id"][row])
+        with said_of(f"job {quoted(jobs['job_id'][row])}"):
+            refuse_others(int(required[row]), int(nodes[row]))

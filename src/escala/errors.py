@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 MOST_CHARACTERS = 500
 _TAIL = 170  # of a message that is too long: its end says how to mend it
@@ -22,6 +23,15 @@ class EscalaError(ValueError):
 
 class EscalaWarning(UserWarning):
     """What a run does not look at, though its log says it; one line."""
+
+
+@contextmanager
+def said_of(what: str) -> Iterator[None]:
+    """An `EscalaError` from within says of what it is."""
+    try:
+        yield
+    except EscalaError as error:
+        raise EscalaError(f"{what}: {error}") from None
 
 
 def one_line(text: str, most: int = MOST_CHARACTERS) -> str:

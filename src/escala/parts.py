@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.allowed import Allowed, allowed_of
-from escala.errors import EscalaError, number_of
+from escala.errors import EscalaError, number_of, quoted, said_of
 from escala.kernel.state import World
 from escala.platform import Platform
 from escala.platform.constraints import has_features, has_names
@@ -192,9 +192,10 @@ def parts_of(workload: Workload, platform: Platform) -> Parts | None:
     counted."""
     jobs = workload.jobs
     cores, single, demands = jobs["cores"].to_numpy(), jobs["single_node"].to_numpy(), demands_of(workload, platform)
-    columns = [name for name, why in counting(jobs, platform).items() if not why or name == EXCLUSIVE]
-    if columns:
-        return _Asked(jobs, platform, columns, demands).parts()
+    with said_of(f"workload {quoted(workload.name)}"):
+        columns = [name for name, why in counting(jobs, platform).items() if not why or name == EXCLUSIVE]
+        if columns:
+            return _Asked(jobs, platform, columns, demands).parts()
     return of_columns(cores, single, demands) if single.any() or demands else None
 
 

@@ -67,7 +67,8 @@ def test_nodes_that_a_job_asks_for(asked: dict[str, Any], expected: str) -> None
 def test_what_is_no_expression_of_features_is_one_line(text: str, scheduler: str) -> None:
     with pytest.raises(EscalaError) as caught:
         escala.simulate(log({"features": text}), ONE_PARTITION, scheduler)
-    assert str(caught.value).startswith(f"job '1': features {text!r} are no expression: join names by & and |")
+    said = f"workload 'workload': job '1': features {text!r} are no expression: join names by & and |"
+    assert str(caught.value).startswith(said)
     deep = log({"features": "(" * 101 + "x" + ")" * 101})
     with pytest.raises(EscalaError, match="at most 100 inside one another"):
         escala.simulate(deep, ONE_PARTITION, scheduler)
@@ -167,11 +168,11 @@ def test_what_fits_none_of_its_nodes_is_refused_in_one_line(scheduler: str, what
 @pytest.mark.parametrize(
     ("job", "said"),
     [
-        ({"required_nodes": "c1"}, "job '1': names node 'c1', which site 'four' has not"),
-        ({"excluded_nodes": "a[1"}, "job '1': host list 'a[1' has a [ that is not closed"),
+        ({"required_nodes": "c1"}, "names node 'c1', which site 'four' has not"),
+        ({"excluded_nodes": "a[1"}, "required_nodes or excluded_nodes: host list 'a[1' has a [ that is not closed"),
         (
             {"required_nodes": "a[1-2]"},
-            "job '1': required_nodes are 2 nodes: give as many as nodes; others beside them",
+            "required_nodes are 2 nodes: give as many as nodes; others beside them",
         ),
     ],
 )
@@ -179,7 +180,7 @@ def test_names_that_are_none_are_one_line_as_under_slurm(job: dict[str, Any], sa
     for scheduler in ("easy", "slurm"):
         with pytest.raises(EscalaError) as caught:
             escala.simulate(log(job), SITE, scheduler, oversized="drop")
-        assert str(caught.value).startswith(said) and "\n" not in str(caught.value)
+        assert str(caught.value).startswith(f"workload 'workload': job '1': {said}") and "\n" not in str(caught.value)
 
 
 def test_too_many_sets_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

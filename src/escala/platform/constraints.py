@@ -86,16 +86,14 @@ def places_of(platform: Platform) -> dict[str, int]:
     return {name: k for k, name in enumerate(platform.names)}
 
 
-def named_mask(platform: Platform, places: Mapping[str, int], hosts: str | None, job: str) -> Mask:
-    """bool [nodes]: the nodes of a host list; `EscalaError` for one that is not there. places: see `places_of`. job:
-    the one that names them."""
-    where = f"job {quoted(job)}"
-    names = hosts_of(hosts or "", where)
+def named_mask(platform: Platform, places: Mapping[str, int], hosts: str | None) -> Mask:
+    """bool [nodes]: the nodes of a host list; `EscalaError` for one that is not there. places: see `places_of`."""
+    names = hosts_of(hosts or "", "required_nodes or excluded_nodes")
     strange = next((name for name in names if name not in places), None)
     if strange is not None:
         what = "site" if isinstance(platform, Site) else "platform"
         raise EscalaError(
-            f"{where}: names node {quoted(strange)}, which {what} {quoted(platform.name)} has not: mend its "
+            f"names node {quoted(strange)}, which {what} {quoted(platform.name)} has not: mend its "
             f"required_nodes or excluded_nodes, or give the {what} that has it"
         )
     mask = np.zeros(platform.n_nodes, bool)
@@ -103,10 +101,9 @@ def named_mask(platform: Platform, places: Mapping[str, int], hosts: str | None,
     return mask
 
 
-def refuse_others(required: int, nodes: int, job: str) -> None:
+def refuse_others(required: int, nodes: int) -> None:
     """`EscalaError` for a job that names another number of nodes than it asks for."""
     if nodes != required:
         raise EscalaError(
-            f"job {quoted(job)}: required_nodes are {required} nodes: give as many as nodes; others beside them are "
-            "not modelled"
+            f"required_nodes are {required} nodes: give as many as nodes; others beside them are not modelled"
         )

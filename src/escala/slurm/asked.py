@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.errors import EscalaError, quoted
+from escala.errors import EscalaError, quoted, said_of
 from escala.kernel.slurm import tables as t
 from escala.platform.closures import FLEX
 from escala.platform.constraints import features_mask, named_mask, places_of, refuse_others, strange_in
@@ -202,15 +202,15 @@ class Asking:
             usual = self.site.default_partition
             if usual is None:
                 raise EscalaError(
-                    f"job {quoted(self.workload.jobs['job_id'][j])} names no partition, and site "
-                    f"{quoted(self.site.name)} has no default: mark one (Default=YES, default = true), or give the "
-                    "column partition"
+                    f"{self._who(j)} names no partition, and site {quoted(self.site.name)} has no default: mark one "
+                    "(Default=YES, default = true), or give the column partition"
                 )
             return [usual]
-        try:
+        with said_of(self._who(j)):
             return [self.site.partition(one.strip()) for one in name.split(",")]
-        except EscalaError as error:
-            raise EscalaError(f"job {quoted(self.workload.jobs['job_id'][j])}: {error}") from None
+
+    def _who(self, j: int) -> str:
+        return f"workload {quoted(self.workload.name)}: job {quoted(self.workload.jobs['job_id'][j])}"
 
     def _record(self, j: int, part: Partition, first: bool) -> Record | str:
         """Of job j in this partition, or why it can never run there. The first decides its memory and limit."""
@@ -247,22 +247,19 @@ class Asking:
         key = (self.numbers[part.name], self.features[j] or None, inside, self.required[j], self.excluded[j])
         if key not in self.classes:
             self.classes[key] = len(self.masks)
-            ident = self.workload.jobs["job_id"][j]
             mask = np.zeros(self.site.n_nodes, bool)
             mask[list(part.nodes)] = True
             spans = [one for one in self.site.closed if inside is not None and one.name == inside]
             if spans and not any(FLEX in one.flags for one in spans):
                 mask &= np.isin(np.arange(self.site.n_nodes), [n for one in spans for n in one.nodes])
-            if self.required[j]:
-                required = named_mask(self.site, self.places, self.required[j], ident)
-                refuse_others(int(required.sum()), int(self.shape[j, t.MIN_NODES]), ident)
-                mask &= required
-            if self.excluded[j]:
-                mask &= ~named_mask(self.site, self.places, self.excluded[j], ident)
-            try:
+            with said_of(self._who(j)):
+                if self.required[j]:
+                    required = named_mask(self.site, self.places, self.required[j])
+                    refuse_others(int(required.sum()), int(self.shape[j, t.MIN_NODES]))
+                    mask &= required
+                if self.excluded[j]:
+                    mask &= ~named_mask(self.site, self.places, self.excluded[j])
                 self.masks.append(mask & features_mask(self.site, self.features[j]))
-            except EscalaError as error:
-                raise EscalaError(f"job {quoted(ident)}: {error}") from None
         return self.classes[key]
 
     def _barred(self, j: int, part: Partition, limit: int) -> str:

@@ -244,6 +244,9 @@ def _rules(columns: list[str]) -> list[Rule]:
         rules.append(
             Rule(name, (pl.col(name) > 0) & ~pl.col("single_node"), "further resource kinds need single_node = True")
         )
+    if "nodes" in columns:
+        several = pl.col("single_node") & (pl.col("nodes") > 1)
+        rules.append(Rule("nodes", several, "a job with single_node lies on one node: give 1, or single_node = False"))
     return rules + shape_rules(columns)
 
 

@@ -41,9 +41,9 @@ def test_nodes_outside_of_its_partition_are_none(site: Any) -> None:
     [
         (
             {"required_nodes": ["n9"]},
-            "job '1': names node 'n9', which site 'hand' has not: mend its required_nodes or excluded_nodes, or",
+            "workload 'workload': job '1': names node 'n9', which site 'hand' has not: mend its required_nodes or",
         ),
-        ({"excluded_nodes": ["n[1"]}, "job '1': host list"),
+        ({"excluded_nodes": ["n[1"]}, "workload 'workload': job '1': required_nodes or excluded_nodes: host list"),
         ({"required_nodes": ["n[1-2]"]}, "required_nodes are 2 nodes: give as many as nodes"),
     ],
 )

@@ -27,6 +27,7 @@ from tests.unit.slurm.by_hand import jobs, starts
         ({"walltime_s": [1e6]}, "allows 86400 s"),
         ({"dependency": ["afterwards:1"]}, "afterwards:1"),
         ({"nodes": [2], "tasks": [1]}, "no more than its tasks"),
+        ({"nodes": [2], "single_node": [True]}, "has nodes = 2: a job with single_node lies on one node: give 1, or"),
         ({"gpus_per_node": [1], "gpus_per_task": [1]}, "not for both"),
         ({"memory_mb_per_node": [-1]}, "0 or more"),
     ],
