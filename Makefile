@@ -101,6 +101,7 @@ check: $(STAMP)
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.oracle.fuzz --worlds $(WORLDS)
 	$(BIN)/python -m tests.live.fuzz --worlds $(WORLDS)
+	$(BIN)/python -m tests.live.fuzz --worlds $(WORLDS) --shapes
 	$(BIN)/python -m tests.live.fuzz --worlds $$(($(WORLDS) / 100)) --sites  # some seconds each
 	$(PYTEST) -n $(WORKERS) -m long
 	$(MAKE) test-bounds BOUNDED="$(BOUNDED_TOO)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,6 +109,17 @@ def refuse(
         return
     row, further = int(np.flatnonzero(too_large)[0]), int(too_large.sum()) - 1
     job = workload.jobs.row(row, named=True)
+    needs, mend = lacking(job, platform, parts, row)
+    more = f" (and {further} more jobs)" if further else ""
+    raise EscalaError(f"job {job['job_id']!r} of workload {workload.name!r} needs {needs}{more}: {mend}, or {else_}")
+
+
+def lacking(job: Mapping[str, Any], platform: Platform, parts: Parts | None, row: int) -> tuple[str, str]:
+    """What a job needs that a platform could never give it, and how to mend that. row: its own among `parts`."""
+    strange = strange_feature(job, platform)
+    if strange is not None:
+        none = f"feature {quoted(strange)}, which no node of platform {platform.name!r} has"
+        return none, "give one that some node has"
     demand = ", ".join(
         f"{v} {k.removeprefix('demand_')}" for k, v in job.items() if k == "cores" or k.startswith("demand_")
     )
@@ -119,12 +131,4 @@ def refuse(
         may = int(parts.allowed.mask(parts.which[row], platform.n_nodes).sum())
         where = f"on the {may} of {number_of(platform.n_nodes, 'node')} that its {told_by(job)} leave"
         mend = "let it lie on others"
-    more = f" (and {further} more jobs)" if further else ""
-    who = f"job {job['job_id']!r} of workload {workload.name!r} needs"
-    strange = strange_feature(job, platform)
-    if strange is not None:
-        none = f"feature {quoted(strange)}, which no node of platform {platform.name!r} has"
-        raise EscalaError(f"{who} {none}{more}: give one that some node has, or {else_}")
-    raise EscalaError(
-        f"{who} {demand} and can never run {where} on platform {platform.name!r}{more}: {mend}, or {else_}"
-    )
+    return f"{demand} and can never run {where} on platform {platform.name!r}", mend

@@ -41,6 +41,10 @@ class Allowed:
         """bool [nodes]: the nodes of a set."""
         return np.unpackbits(self.sets[which].view(np.uint8), count=n_nodes, bitorder="little").astype(bool)
 
+    def of(self, rows: Ints) -> Allowed:
+        """Of these jobs alone."""
+        return Allowed(self.which[rows], self.sets, self.required[rows])
+
     def by_set(self, rows: Ints) -> Iterator[tuple[int, Ints]]:
         """(a set, those of these jobs that have it)."""
         order = rows[np.argsort(self.which[rows], kind="stable")]

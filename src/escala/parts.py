@@ -105,11 +105,25 @@ class Parts:
             if kind in self.demands:
                 w.demand[i, :n, k] = self.demands[kind][rows]
         if w.shape.shape[1] > 0:
-            for name in ("parts", "most", "large", "share", "less"):
-                w.shape[i, :n][name] = getattr(self, name)[rows]
-            w.shape[i, :n]["allowed"] = self.which[rows]
+            self.lay_out(w, i, np.arange(n), rows)
+
+    def lay_out(self, w: World, i: int, at: Ints, rows: Ints) -> None:
+        """The shapes of these of the workload's rows into those of the kernel's tables, which have room for them, and
+        the sets of nodes on which they may lie."""
+        for name in ("parts", "most", "large", "share", "less"):
+            w.shape[name][i, at] = getattr(self, name)[rows]
+        w.shape["allowed"][i, at] = self.which[rows]
         if len(self.sets):
             w.allowed[i, : len(self.sets)] = self.sets
+
+    def of(self, rows: Ints) -> Parts:
+        """Of these jobs alone."""
+        named = {name: getattr(self, name)[rows] for name in ("cores", "parts", "most", "share", "less", "large")}
+        never = None if self.never is None else self.never[rows]
+        allowed = None if self.allowed is None else self.allowed.of(rows)
+        return Parts(
+            **named, demands={kind: one[rows] for kind, one in self.demands.items()}, never=never, allowed=allowed
+        )
 
 
 def most_single(made: Iterable[Parts | None]) -> int:

@@ -171,5 +171,8 @@ def test_settings_in_the_name_and_names_in_python_and_at_a_desk(
         orders = desk.decide(escala.live.Snapshot.of(0.0, job, {"power": ["on"] * 32}))
         assert desk.name == f"{scheduler} + never" and [one.job_id for one in orders.starts] == ["1"]
         assert ("choices" in desk.counts) == scheduler.startswith("shield:")
+    shape = escala.live.Snapshot.of(1.0, job | {"nodes": [4]}, {"power": ["on"] * 32})
+    with pytest.raises(EscalaError, match="its shield counts cores of any nodes, and jobs go by nodes"):
+        escala.live.Desk("32x1", name).decide(shape)
     with pytest.raises(EscalaError, match="nowhere"):
         escala.live.Desk("32x1", f"agent:{tmp_path / 'nowhere'}")

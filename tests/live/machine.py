@@ -15,43 +15,27 @@ from typing import Any
 
 from escala.live import Desk, Orders, Snapshot, Start
 from tests.oracle.energy import ledgers, merged
-from tests.oracle.world import OFF, ON, SWITCHING_OFF, SWITCHING_ON, Job, Node, Profile, microseconds
+from tests.oracle.nodes import may_lie, parts_in
+from tests.oracle.oracle import make_jobs, make_nodes
+from tests.oracle.world import OFF, ON, SWITCHING_OFF, SWITCHING_ON, Job, Node, microseconds
+from tests.oracle.worlds import ASKED
 
 
 class Machine:
     """Jobs wait, hold cores and run; nodes switch. Times are us."""
 
     def __init__(self, platform: dict[str, Any], jobs: list[dict[str, Any]], start_off: bool = False) -> None:
-        profiles = [Profile(**profile) for profile in platform["profiles"]]
-        kinds = platform.get("resources", {})
-        self.kinds = list(kinds)
-        self.nodes = [
-            Node(n, cores, profiles[platform["profile_of"][n]], {kind: kinds[kind][n] for kind in kinds})
-            for n, cores in enumerate(platform["cores"])
-        ]
-        self.jobs = [
-            Job(
-                row,
-                job["job_id"],
-                job["submit_s"],
-                job["runtime_s"],
-                job["walltime_s"],
-                job["cores"],
-                Fraction(job["load"]),
-                [job["cores"]] if job["single_node"] else None,
-                1,
-                {kind: job.get(f"demand_{kind}", 0) for kind in kinds},
-                job.get("user"),
-            )
-            for row, job in enumerate(jobs)
-        ]
+        self.kinds = list(platform.get("resources", {}))
+        self.nodes = make_nodes(platform, start_off)
+        self.jobs = make_jobs(jobs, self.nodes, "error")
+        self.rows = jobs
+        self.asked_of = [name for name in ASKED if any(job.get(name) is not None for job in jobs)]
         self.coming = sorted(self.jobs, key=lambda job: job.submit)
         self.alive: list[Job] = []
         self.ended: list[Job] = []
         self.now = self.asked = 0
         for node in self.nodes:
-            if start_off and node.profile.can_switch:
-                node.power, node.idle_since = OFF, None
+            node.label = ""
             self._relabel(node)
 
     def run(self, make: Callable[[], Desk], state: Path, restart_every: int = 10) -> None:
@@ -118,20 +102,21 @@ class Machine:
             "state": [told[job.state] for job in self.alive],
             "start_s": [None if job.start is None else job.start / 1e6 for job in self.alive],
             "user": [job.user for job in self.alive],
-            "single_node": [job.single_node for job in self.alive],
         }
-        jobs |= {f"demand_{kind}": [job.demands[kind] for job in self.alive] for kind in self.kinds}
+        demands = [f"demand_{kind}" for kind in self.kinds]
+        for name in ("single_node", *self.asked_of, *demands):
+            jobs[name] = [self.rows[job.row].get(name, 0 if name in demands else None) for job in self.alive]
         nodes = {
             "power": [node.power for node in self.nodes],
             "idle_since_s": [None if node.idle_since is None else node.idle_since / 1e6 for node in self.nodes],
             "switch_end_s": [None if node.switch_end is None else node.switch_end / 1e6 for node in self.nodes],
         }
-        rows = [(place, number, cores) for place, job in enumerate(self.alive) for number, cores in job.held]
-        placed = (
-            dict(zip(("job", "first", "last", "cores"), zip(*((p, n, n, c) for p, n, c in rows)), strict=True))
-            if rows
-            else {}
-        )
+        rows = [
+            {"job": place, "first": number, "last": number, "cores": cores} | self._beside(job, number)
+            for place, job in enumerate(self.alive)
+            for number, cores in job.held
+        ]
+        placed = {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
         over, self.ended = self.ended, []
         ended = {
             "job_id": [job.job_id for job in over],
@@ -139,6 +124,21 @@ class Machine:
             "end_s": [(job.finish or 0) / 1e6 for job in over],
         }
         return Snapshot.of(self.now / 1e6, jobs, nodes, placed, ended)
+
+    def _beside(self, job: Job, number: int) -> dict[str, int]:
+        """What it holds there beside cores, where anybody asks for more than cores: told now and then."""
+        if not self.asked_of or self.asked % 2:
+            return {}
+        return {name: self._held(job, number, name) for name in self._columns()}
+
+    def _columns(self) -> list[str]:
+        return [{"memory": "memory_mb"}.get(kind, kind) for kind in self.kinds if kind != "licence"]
+
+    def _held(self, job: Job, number: int, name: str) -> int:
+        amounts = {kind: amount * parts_in(job, job.held)[number] for kind, amount in job.demands.items()}
+        if name == "gpu":  # those of no kind
+            return amounts.get(name, 0) - sum(amount for kind, amount in amounts.items() if kind.startswith("gpu:"))
+        return amounts.get({"memory_mb": "memory"}.get(name, name), 0)
 
     def _carry_out(self, orders: Orders) -> None:
         named = {job.job_id: job for job in self.alive}
@@ -154,7 +154,8 @@ class Machine:
             assert job.state == "waiting"
             job.held = [(number, cores) for first, last, cores in start.nodes for number in range(first, last + 1)]
             job.state = "given"
-            assert sum(cores for _, cores in job.held) == job.cores and (not job.single_node or len(job.held) == 1)
+            assert sum(cores for _, cores in job.held) == job.takes and (not job.single_node or len(job.held) == 1)
+            self._check_beside(job, start)
             for number, cores in job.held:
                 node = self.nodes[number]
                 node.holders.append((job, cores))
@@ -163,6 +164,18 @@ class Machine:
             if all(self.nodes[number].power == ON for number, _ in job.held):
                 self._begin(job)
             assert start.waits == (job.state == "given")
+
+    def _check_beside(self, job: Job, start: Start) -> None:
+        """It lies where it may; no node holds more of anything than it has, and the order says how much."""
+        assert all(may_lie(job, self.nodes[number]) for number, _ in job.held)
+        for number, _ in job.held:
+            here = [*(one for one, _ in self.nodes[number].holders), job]
+            for kind, amount in self.nodes[number].capacity.items():
+                assert sum(one.demands.get(kind, 0) * parts_in(one, one.held)[number] for one in here) <= amount
+        if self.asked_of:
+            first = [number for number, _, _ in start.nodes]
+            expected = {name: tuple(self._held(job, number, name) for number in first) for name in self._columns()}
+            assert dict(start.held) == {name: values for name, values in expected.items() if any(values)}
 
     def _switch(self, node: Node, power: str, seconds: float) -> None:
         node.power, node.idle_since = power, None
@@ -173,7 +186,8 @@ class Machine:
     def _relabel(self, node: Node) -> None:
         """The node's state in the tables, and its watts, from now on."""
         p = node.profile
-        work = sum((job.load * cores for job, cores in node.holders if job.state == "running"), Fraction(0))
+        loads = (job.load * cores * job.cores / job.takes for job, cores in node.holders if job.state == "running")
+        work = sum(loads, Fraction(0))
         busy = any(job.state == "running" for job, _ in node.holders)
         label = ("computing" if busy else "idle") if node.power == ON else node.power
         watts = Fraction(getattr(p, f"{label}_w"))

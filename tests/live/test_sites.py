@@ -4,6 +4,7 @@ inside the kernel."""
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,14 @@ from tests.live.machine import Machine
 from tests.live.test_twin import NAMES, SHUTDOWNS
 from tests.live.twin import ASKED
 from tests.oracle.engines import job_differences
+from tests.oracle.worlds import ASKED as ASKED_OF_NODES
 
 WATTS = {"computing_w": 200.0, "idle_w": 100.0, "off_w": 10.0, "switching_off_w": 120.0, "switching_on_w": 150.0}
 PROFILE = WATTS | {"switch_off_s": 2.0, "switch_on_s": 3.0, "can_switch": True}
 CORES = [4, 8, 4, 8, 4, 8, 4]
 MEMORY = [16, 64, 16, 64, 16, 64, 16]
 GPUS = [0, 4, 0, 4, 0, 2, 0]
+FEATURES = ["x", "xy", "y", "x", "xy", "y", "x"]
 PARTS = {"batch": (0, 2, 4, 6), "gpu": (1, 3, 5)}  # interleaved: no partition is a range of nodes
 PAIRS = [
     ("easy", "timeout:2"),
@@ -44,7 +47,9 @@ AGEING = ("wfp3", "unicep", "xfactor")
 def _site(parts: dict[str, tuple[int, ...]] = PARTS) -> Site:
     profile = escala.PowerProfile(name="node", **PROFILE)
     partitions = tuple(Partition(name, nodes, default=name == "batch") for name, nodes in parts.items())
-    return Site("site", CORES, (profile,), [0] * 7, {"memory": MEMORY, "gpu": GPUS}, partitions=partitions)
+    names, features = tuple(f"n{k}" for k in range(7)), tuple(map(tuple, FEATURES))
+    resources = {"memory": MEMORY, "gpu": GPUS}
+    return Site("site", CORES, (profile,), [0] * 7, resources, names, partitions=partitions, features=features)
 
 
 def _world(nodes: Any = range(7)) -> dict[str, Any]:
@@ -56,7 +61,23 @@ def _world(nodes: Any = range(7)) -> dict[str, Any]:
         "profiles": [PROFILE],
         "profile_of": [0] * len(kept),
         "resources": resources,
+        "names": [f"n{n}" for n in kept],
+        "features": [FEATURES[n] for n in kept],
     }
+
+
+def _shaped(count: int, seed: int = 0) -> list[dict[str, Any]]:
+    """The same, and half of them ask for one or two nodes with memory and GPUs, of a feature, or but for one node."""
+    draw, jobs = random.Random(f"shapes/{seed}"), _jobs(count, seed)
+    for job in jobs:
+        job |= dict.fromkeys(ASKED_OF_NODES)
+        if draw.random() < 0.5:
+            nodes, gpu = draw.choice((1, 2)), job["partition"] == "gpu"
+            job |= {"nodes": nodes, "single_node": False, "demand_memory": 0, "demand_gpu": 0}
+            job |= {"cores": nodes * draw.randint(1, 4), "memory_mb_per_node": draw.choice((None, 4, 12))}
+            job |= {"gpus_per_node": draw.choice((None, 2)) if gpu else None}
+            job |= {"features": draw.choice((None, "x", "x|y")), "excluded_nodes": draw.choice((None, "n[2,5]"))}
+    return jobs
 
 
 def _jobs(count: int, seed: int = 0) -> list[dict[str, Any]]:
@@ -105,6 +126,9 @@ class Partitioned(Machine):
 def _inside(jobs: list[dict[str, Any]], platform: escala.Platform, scheduler: str, shutdown: str) -> Any:
     options = {"rebuild": True} if scheduler.startswith("conservative") else {}
     plain = [{name: value for name, value in job.items() if name != "partition"} for job in jobs]
+    for job in plain:  # alone, a partition knows no nodes of others
+        if job.get("excluded_nodes"):
+            job["excluded_nodes"] = next(name for name in ("n2", "n5") if name in platform.names)
     return escala.simulate(escala.Workload.from_jobs(plain), platform, scheduler, shutdown, **options)
 
 
@@ -146,11 +170,18 @@ def test_every_shutdown_policy_on_a_site(scheduler: str, tmp_path: Path) -> None
         assert _otherwise(scheduler, shutdown, 1, 300, tmp_path) == [], shutdown
 
 
-def _otherwise(scheduler: str, shutdown: str, seed: int, count: int, folder: Path) -> list[str]:
+@pytest.mark.parametrize(("scheduler", "shutdown"), PAIRS)
+def test_jobs_with_shapes_on_a_site(scheduler: str, shutdown: str, tmp_path: Path) -> None:
+    assert _otherwise(scheduler, shutdown, 0, 80, tmp_path, _shaped) == []
+
+
+def _otherwise(
+    scheduler: str, shutdown: str, seed: int, count: int, folder: Path, draw: Callable[..., Any] = _jobs
+) -> list[str]:
     """What goes otherwise on a site than in each of its partitions alone; through JSON, with a restart from the state
     file at every 10th decision. Where the order changes while jobs wait, partitions get their jobs one after the other:
     with others beside, each is asked at more instants than a run of it alone decides at."""
-    site, jobs = _site(), _jobs(count, seed)
+    site, jobs = _site(), draw(count, seed)
     options = {"rebuild": True} if scheduler.startswith("conservative") else {}
     mine = {name: [job for job in jobs if job["partition"] == name] for name in PARTS}
     found = []

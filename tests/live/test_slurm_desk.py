@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import escala
-from escala.live import SiteDesk, SlurmDesk, Snapshot
+from escala.live import Desk, SiteDesk, SlurmDesk, Snapshot
 from escala.live.site_desk import desk_of
 from escala.platform.closures import DRAIN, RESERVED
 from escala.slurm import Settings
@@ -275,11 +275,8 @@ def test_refused_in_one_line(make: Any, said: str, tmp_path: Path) -> None:
     assert said in str(raised.value) and "\n" not in str(raised.value)
 
 
-def test_desks_that_go_by_cores_refuse_shapes(tmp_path: Path) -> None:
-    apart = escala.read_platform("4x8")
-    for asked in (_snapshot(tasks=[4]), _snapshot(qos=["high"])):
-        with pytest.raises(escala.EscalaError, match="this desk goes by cores: take scheduler slurm"):
-            desk_of(apart).decide(asked)
+def test_which_desk_a_scheduler_has(tmp_path: Path) -> None:
+    assert type(desk_of("4x8")) is Desk
     assert type(desk_of(_site(tmp_path), "slurm:bf_interval=60")) is SlurmDesk
 
 

@@ -9,12 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import escala
 from escala.live import Desk
 from tests.laws.laws import rows
 from tests.live.machine import Machine
-from tests.oracle.engines import job_differences, place_differences, power_differences, run_kernel, state_differences
-from tests.oracle.worlds import CONSERVATIVE, SCHEDULERS, Case, draw, draw_jobs, draw_platform
+from tests.oracle.engines import (
+    job_differences,
+    place_differences,
+    platform_of,
+    power_differences,
+    run_kernel,
+    state_differences,
+)
+from tests.oracle.worlds import ASKED as SHAPES
+from tests.oracle.worlds import CONSERVATIVE, SCHEDULERS, Case, draw, draw_jobs, draw_platform, is_possible, shape_jobs
 
 RUN_ONLY = ("until_s", "oversized", "calls_s", "start_off")
 KINDS = {"pool": [24], "one-core": [1] * 20, "multi-core": [4, 2, 4, 3, 4, 4]}
@@ -34,21 +41,8 @@ def askable(case: Case) -> Case | None:
     for ending in ("estimate=runtime", "estimate=estimate_s"):
         if ending in options["scheduler"]:
             return None
-    most = sum(case.platform["cores"])
-    jobs = [job for job in case.jobs if job["cores"] <= most]
+    jobs = [job for job in case.jobs if is_possible(job, case.platform, "never")]
     return replace(case, options=options, jobs=jobs) if jobs else None
-
-
-def platform_of(case: Case) -> escala.Platform:
-    return escala.Platform(
-        name="world",
-        cores=case.platform["cores"],
-        profiles=tuple(
-            escala.PowerProfile(name=f"p{k}", **profile) for k, profile in enumerate(case.platform["profiles"])
-        ),
-        profile_of=case.platform["profile_of"],
-        resources=case.platform.get("resources", {}),
-    )
 
 
 def differences(
@@ -98,9 +92,23 @@ def case_of(scheduler: str, shutdown: str, kind: str, jobs: int, grid: float = 1
     return case
 
 
-def world(seed: int, number: int, large: float = 0.05) -> Case | None:
-    """World `number` of a seed, always the same."""
-    return askable(draw(random.Random(f"live/{seed}/{number}"), ASKED, 25, large))
+def shaped_case(scheduler: str, shutdown: str, number: int, jobs: int, **options: Any) -> Case:
+    """World `number` in which most jobs ask for nodes, tasks, memory, GPUs, whole nodes or nodes by name or feature."""
+    rng = random.Random(f"shaped/{number}")
+    platform = draw_platform(rng, 1.0, True, 6)
+    platform |= {"cores": [4] * 6, "resources": {"memory": [6, 6, 4, 6, 6, 8], "gpu": [0, 2, 2, 0, 3, 1]}}
+    platform["profiles"] = [{**one, "can_switch": True} for one in platform["profiles"]]
+    asked = {"scheduler": scheduler, "shutdown": shutdown, "head": "lowest-id", **options}
+    found = draw_jobs(rng, 1.0, platform, asked, True, jobs)
+    shape_jobs(rng, found, platform, asked)
+    case = askable(Case(platform, found, asked))
+    assert case is not None and sum(any(job[name] is not None for name in SHAPES) for job in case.jobs) > jobs / 3
+    return case
 
 
-__all__ = ["ASKED", "CONSERVATIVE", "KINDS", "askable", "case_of", "differences", "platform_of", "world"]
+def world(seed: int, number: int, large: float = 0.05, shaped: bool = False) -> Case | None:
+    """World `number` of a seed, always the same. shaped: jobs may ask for more than cores."""
+    return askable(draw(random.Random(f"live/{seed}/{number}"), ASKED, 25, large, shaped))
+
+
+__all__ = ["ASKED", "CONSERVATIVE", "KINDS", "askable", "case_of", "differences", "platform_of", "shaped_case", "world"]

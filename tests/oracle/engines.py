@@ -47,8 +47,15 @@ def run_kernel(case: Case) -> Any:
     options = dict(case.options)
     if "calls_s" in options:
         options["scheduler"] = Calling(options["scheduler"], options.pop("calls_s"))
+    return escala.simulate(escala.Workload.from_jobs(case.jobs), platform_of(case), **options)
+
+
+def platform_of(case: Case) -> Any:
+    """Its nodes as an `escala.Platform`."""
+    import escala
+
     site = {name: tuple(case.platform[name]) for name in ("names", "features") if name in case.platform}
-    platform = (escala.Site if site else escala.Platform)(
+    return (escala.Site if site else escala.Platform)(
         name="world",
         cores=case.platform["cores"],
         profiles=tuple(
@@ -58,7 +65,6 @@ def run_kernel(case: Case) -> Any:
         resources=case.platform.get("resources", {}),
         **site,
     )
-    return escala.simulate(escala.Workload.from_jobs(case.jobs), platform, **options)
 
 
 ENGINES = {"oracle": run_oracle, "kernel": run_kernel}

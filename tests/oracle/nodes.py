@@ -35,10 +35,11 @@ def parts_of(row: dict[str, Any], nodes: list[Node]) -> Parts | None:
     mine = [node for node in nodes if allowed is None or node.number in allowed]
     whole = mine[0].cores if row.get("exclusive") and len({node.cores for node in mine}) == 1 else 0
     required = row.get("required_nodes") and nodes[0].name is not None
-    count = row.get("nodes") or (1 if single or required else None)
+    asked = row.get("nodes") or (1 if single else None)
+    count = asked or (1 if required else None)
     tasks = row.get("tasks")
     if tasks is None:
-        tasks = count * a_node if count and a_node else max(-(-cores // per), count or 1)
+        tasks = asked * a_node if asked and a_node else max(-(-cores // per), asked or 1)
     if count is None and (memory_node or gpus_node or whole):
         count = fewest(mine, tasks, per, a_node, memory_core, memory_node, gpus_node, gpus_task)
     if count is None and per == 1 and not a_node and not memory_core and not gpus_task and allowed is None:

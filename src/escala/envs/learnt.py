@@ -208,13 +208,15 @@ class LearntScheduler(_Learnt):
         """What of it counts cores of any nodes; "" for nothing."""
         return "its guard" if self.options.guard_s > 0 else ""
 
-    def _begin(self, simulation: Any, i: int) -> Records:
-        world = simulation.world
+    def _suits(self, simulation: Any, i: int) -> None:
         if self._counting and not simulation.plain:
             raise EscalaError(
                 f"{self.name}: {self._counting} counts cores of any nodes, and jobs go by nodes or further kinds: take "
                 "an agent without it, or easy, or leave out what jobs ask of nodes"
             )
+
+    def _begin(self, simulation: Any, i: int) -> Records:
+        world = simulation.world
         return self.options.games(1, simulation.platform, users_of(world, i), world.plans.shape[1])
 
     def _look(self, simulation: Any, i: int, agent: int) -> bool:

@@ -22,11 +22,12 @@ from escala.live.asked import asked
 from escala.live.carried import Carried
 from escala.live.fitting import fitting
 from escala.live.orders import Orders, Planned, Start
+from escala.live.parts import held_of
 from escala.live.rows import Rows
-from escala.live.shapes import refuse_shapes
 from escala.live.snapshot import DEMAND, IN_ORDER, Snapshot
 from escala.live.state_file import reading_state, take_state, told_state, write_state
 from escala.live.tables import Tables, stand_ins
+from escala.parts import Parts
 from escala.platform import Platform, read_platform
 from escala.policies.run import TURNS, decider
 from escala.policy import counts_of, name_of
@@ -48,7 +49,7 @@ class Desk:
 
     def __init__(self, platform: Any, scheduler: Any = "easy", shutdown: Any = "never", **options: Any) -> None:
         self.platform: Platform = platform if isinstance(platform, Platform) else read_platform(platform)
-        first = stand_ins(1, self.platform, False)
+        first = stand_ins(1, self.platform, 0)
         self._asked = asked(self.platform, scheduler, shutdown, first, options)
         self.name = f"{name_of(scheduler)} + {name_of(shutdown)}"
         self._carried = Carried()
@@ -73,12 +74,12 @@ class Desk:
         never run are refused in the orders, and no policy sees them. EscalaError for a snapshot that makes no sense: it
         leaves no trace, but in a policy object that was asked already."""
         self._begin(snapshot)
-        snapshot, refused = fitting(snapshot, self.platform)
+        snapshot, parts, refused = fitting(snapshot, self.platform)
         before = self._carried.copy()
         try:
-            self._load(snapshot)
+            self._load(snapshot, parts)
             self._run(snapshot.now_us)
-            orders = self._orders(snapshot)
+            orders = self._orders(snapshot, parts)
             self._rows.keep(snapshot)
             self._carried.now_us = snapshot.now_us
             self._rows.tidy()
@@ -91,7 +92,7 @@ class Desk:
         """Compile now what decisions need, so that the first comes in time; nothing of it is remembered."""
         before = self.told()
         job = {"job_id": ["1"], "submit_s": [0.0], "walltime_s": [60.0], "cores": [1], "state": ["queued"]}
-        job["single_node"] = [self._tables.single]
+        job["single_node"] = [self._tables.single > 0]
         idle = Snapshot.of(0.0, job, {"power": ["on"] * self.platform.n_nodes})
         self.decide(idle)
         self.take(before)
@@ -115,7 +116,6 @@ class Desk:
             raise EscalaError(
                 f"snapshot: of {snapshot.now_s} s, and the last was of {self._carried.now_us / SECOND} s: {IN_ORDER}"
             )
-        refuse_shapes(snapshot)
         if snapshot.partitions is not None:
             raise EscalaError(
                 "snapshot: jobs.partition: this desk knows no partitions: ask a SiteDesk, or leave it out"
@@ -126,19 +126,18 @@ class Desk:
                     f"snapshot: jobs.{DEMAND}{kind}: platform {self.platform.name!r} has no {kind!r}: leave it out"
                 )
 
-    def _load(self, snapshot: Snapshot) -> None:
+    def _load(self, snapshot: Snapshot, parts: Parts | None) -> None:
         """The state into the tables, and what is carried."""
-        tables, carried, rows = self._tables, self._carried, self._rows
-        _, late, single, _, held, untold, off = snapshot.survey
-        if held > self.platform.total_cores:  # the tables have room for no more
-            cores = self.platform.total_cores
+        tables, carried, rows, placed = self._tables, self._carried, self._rows, snapshot.placed
+        untold, off, cores = snapshot.survey.untold, snapshot.survey.off, self.platform.total_cores
+        if ((placed["high"] - placed["low"] + 1) * placed["per"]).sum() > cores:  # the tables have room for no more
             raise EscalaError(
                 f"snapshot: jobs hold more cores in placed than the platform's {cores}: tell the cores that each has"
             )
-        rows.seat(snapshot, late, single)
+        rows.seat(snapshot, parts)
         nodes = self._timed(snapshot) if untold else snapshot.nodes
         now, demand = snapshot.now_us, self._demands(snapshot)
-        if tables.load(now, carried.tick_us, rows.jobs, rows.number, nodes, snapshot.placed, demand, off):
+        if tables.load(now, carried.tick_us, rows.jobs, rows.number, nodes, placed, demand, off):
             raise _misplaced(tables.simulation.world, snapshot)
         rows.loaded(snapshot)
         tables.simulation.numbers = rows.numbers
@@ -170,7 +169,7 @@ class Desk:
             with self._rows.looking_back(stop):
                 self._turns[TURNS[stop]]()
 
-    def _orders(self, snapshot: Snapshot) -> Orders:
+    def _orders(self, snapshot: Snapshot, parts: Parts | None) -> Orders:
         """What the decision has changed."""
         simulation, carried = self._tables.simulation, self._carried
         world, jobs, now = simulation.world, self._rows.jobs, snapshot.now_us
@@ -183,7 +182,7 @@ class Desk:
             carried.timers = sorted({time for time in (*carried.timers, *heap["time"].tolist()) if time > now})
             due = min([due, *carried.timers[:1]])
         told = found[:filled].tolist()
-        starts, at = _starts(told, n, snapshot.job_ids)
+        starts, at = _starts(told, n, snapshot.job_ids, parts)
         first_off = filled - offs
         next_s = due / SECOND if due < codes.NEVER_US else None
         return Orders(snapshot.now_s, starts, tuple(told[at:first_off]), tuple(told[first_off:]), next_s)
@@ -200,10 +199,10 @@ class Desk:
         if first < 1:
             raise EscalaError(f"plan: first={first}: give 1 or more jobs")
         self._begin(snapshot)
-        snapshot, _ = fitting(snapshot, self.platform)
+        snapshot, parts, _ = fitting(snapshot, self.platform)
         before = self._carried.copy()
         try:
-            self._load(snapshot)
+            self._load(snapshot, parts)
             return self._planned(snapshot, first)
         finally:
             self._go_back(before)
@@ -256,15 +255,16 @@ def asked_plan(given: Any, log: Workload) -> Any:
     )
 
 
-def _starts(found: list[int], n: int, ids: list[str]) -> tuple[tuple[Start, ...], int]:
+def _starts(found: list[int], n: int, ids: list[str], parts: Parts | None) -> tuple[tuple[Start, ...], int]:
     """The starts among what the kernel's `changes` filled in, in the order of their first chunks, and where they
-    end."""
+    end. parts: what jobs are made of."""
     at, given = 0, []
     for _ in range(n):
         place, first, waits, chunks = found[at : at + 4]
         at, ends = at + 4, at + 4 + 3 * chunks
         nodes = tuple(zip(found[at:ends:3], found[at + 1 : ends : 3], found[at + 2 : ends : 3]))
-        given.append((first, Start(ids[place], nodes, waits == 1)))
+        held = () if parts is None else held_of(parts, place, nodes)
+        given.append((first, Start(ids[place], nodes, waits == 1, held=held)))
         at = ends
     return tuple([start for _, start in sorted(given)]), at
 

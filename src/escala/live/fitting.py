@@ -3,33 +3,49 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.admit import lacking
 from escala.errors import quoted
 from escala.kernel import codes
 from escala.live.orders import Refused
+from escala.live.parts import Made, laid, made_of
 from escala.live.snapshot import Snapshot
-from escala.parts import of_columns
+from escala.parts import Parts, of_columns
 from escala.platform import Platform
 
 
-def fitting(snapshot: Snapshot, platform: Platform) -> tuple[Snapshot, tuple[Refused, ...]]:
-    """The snapshot without the waiting jobs that need more than all nodes of the platform have, gone ones too, or than
-    any one has where they need one; and these jobs, each with the reason."""
-    if snapshot.survey.most <= platform.total_cores and not snapshot.survey.single:
-        return snapshot, ()
+class Fitting(NamedTuple):
+    """snapshot: without the jobs that could never run; parts: what the others are made of, None: they go by cores, or
+    by what they demand of one node; refused: those that were left out, each with the reason."""
+
+    snapshot: Snapshot
+    parts: Parts | None
+    refused: tuple[Refused, ...]
+
+
+def fitting(snapshot: Snapshot, platform: Platform) -> Fitting:
+    """The jobs that could run, were all nodes of the platform empty, gone ones too; those that hold nodes run."""
+    made = made_of(snapshot, platform)
+    if made is None and snapshot.survey.most <= platform.total_cores and not snapshot.survey.single:
+        return Fitting(snapshot, None, ())
     jobs = snapshot.jobs
-    made = of_columns(jobs["cores"], jobs["single"] == 1, snapshot.demand)
-    never = made.too_large(platform) & (jobs["state"] == codes.QUEUED)
-    if not never.any():
-        return snapshot, ()
-    left = tuple(Refused(snapshot.job_ids[k], _why(snapshot, platform, k)) for k in np.flatnonzero(never).tolist())
-    return _chosen(snapshot, np.flatnonzero(~never)), left
+    parts = of_columns(jobs["cores"], jobs["single"] == 1, snapshot.demand) if made is None else made.parts
+    never = parts.too_large(platform) & (jobs["state"] == codes.QUEUED)
+    left = tuple(
+        Refused(snapshot.job_ids[k], _why(snapshot, platform, k, made)) for k in np.flatnonzero(never).tolist()
+    )
+    rows = np.flatnonzero(~never)
+    found = snapshot if made is None else laid(snapshot, parts)
+    return Fitting(_chosen(found, rows) if left else found, None if made is None else parts.of(rows), left)
 
 
-def _why(snapshot: Snapshot, platform: Platform, k: int) -> str:
+def _why(snapshot: Snapshot, platform: Platform, k: int, made: Made | None) -> str:
+    if made is not None:
+        return f"it needs {lacking(made.jobs.row(k, named=True), platform, made.parts, k)[0]}"
     cores = f"{snapshot.jobs['cores'][k]} cores"
     if snapshot.jobs["single"][k] == 0:
         return f"it needs {cores}, and platform {quoted(platform.name)} has {platform.total_cores}"

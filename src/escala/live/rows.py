@@ -17,6 +17,7 @@ from escala.live.asked import Asked
 from escala.live.carried import Carried
 from escala.live.snapshot import Snapshot
 from escala.live.tables import Tables
+from escala.parts import Parts
 
 CLOCKS = ("clock_us", "due_us")  # of a linear score
 SLACK = 512  # rows of jobs that are gone, beside as many as there are jobs, before the tables are tidied up
@@ -78,11 +79,10 @@ class Rows:
             **{name: k for k, name in enumerate(self._carried.users)},
         }
 
-    def seat(self, snapshot: Snapshot, late: int, single: int) -> None:
-        """Give every job its row, and fill in all that is not read from the records. late: jobs that were submitted
-        before the one in front of them. single: jobs of one node."""
+    def seat(self, snapshot: Snapshot, parts: Parts | None) -> None:
+        """Give every job its row, and fill in all that is not read from the records. parts: what jobs are made of."""
         asked, jobs = self._asked, snapshot.jobs
-        order = self._order(snapshot, late)
+        order = self._order(snapshot)
         if order is not None or asked.remembers or asked.knows_users:
             jobs = jobs.copy()
         if asked.remembers:
@@ -98,15 +98,18 @@ class Rows:
         if asked.guesses:
             self._expect(snapshot, jobs)
         self.jobs = jobs
-        self._tables.make_room(max(self.number, len(self._carried.users)), single > 0)
+        single = int(jobs["single"].max(initial=0)) if snapshot.survey.single else 0
+        sets = 1 if parts is None else len(parts.sets)
+        self._tables.make_room(max(self.number, len(self._carried.users)), single, sets)
+        self._tables.lay_out(parts, jobs["row"])
         self._bring_in(order is None and not asked.remembers)
 
-    def _order(self, snapshot: Snapshot, late: int) -> NDArray[np.int64] | None:
+    def _order(self, snapshot: Snapshot) -> NDArray[np.int64] | None:
         """The queue's order of the jobs; None where they stand in it."""
         submit = snapshot.jobs["submit"]
         if self._asked.options.rules == "batsched":
             return np.lexsort((np.array(snapshot.job_ids, dtype=str), submit)) if len(submit) else None
-        return np.argsort(submit, kind="stable") if late else None
+        return np.argsort(submit, kind="stable") if snapshot.survey.late else None
 
     def _stay(self, snapshot: Snapshot, jobs: NDArray[Any], order: NDArray[np.int64] | None) -> None:
         """Jobs keep their rows while they live; those who have come get the next ones."""

@@ -1,5 +1,4 @@
-"""What jobs of a snapshot ask of a site, and what they hold of a node beside cores: the columns that Slurm's rules
-read."""
+"""What jobs of a snapshot ask of nodes, and what they hold of a node beside cores."""
 
 from __future__ import annotations
 
@@ -51,12 +50,3 @@ def read_held(given: Columns) -> dict[str, NDArray[np.int64]]:
     for name, values in found.items():
         given.refuse(values < 0, name, "give 0 or more")
     return found
-
-
-def refuse_shapes(snapshot: Any) -> None:
-    """EscalaError where a snapshot asks for more than cores of a desk that goes by cores."""
-    for part, columns in (("jobs", snapshot.shapes), ("placed", snapshot.held)):
-        for name in columns:
-            raise EscalaError(
-                f"snapshot: {part}.{name}: this desk goes by cores: take scheduler slurm (SlurmDesk), or leave it out"
-            )

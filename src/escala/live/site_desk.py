@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,15 @@ from escala.errors import EscalaError, quoted
 from escala.kernel import codes
 from escala.live.desk import Desk
 from escala.live.orders import Orders, Planned, Refused, Start
-from escala.live.shapes import refuse_shapes
 from escala.live.slurm_desk import SlurmDesk
 from escala.live.snapshot import Snapshot
 from escala.live.state_file import check_state, reading_state, whose, write_state
+from escala.live.told import Cells, cells_of
+from escala.platform.hostlist import hosts_of
 from escala.platform.site import Partition, Site
 from escala.policy import name_of
 from escala.slurm.named import is_slurm
+from escala.workload.shapes import EXCLUDED, PLACES
 
 
 def desk_of(
@@ -33,8 +34,7 @@ def desk_of(
 
 
 class SiteDesk:
-    """A `Desk` for a site: jobs get nodes of their partition only, and each partition is decided for by itself. Within
-    one, jobs go by cores, those of one node by memory and GPUs too (demand_memory, demand_gpu, demand_gpu:KIND).
+    """A `Desk` for a site: jobs get nodes of their partition only, and each partition is decided for by itself.
 
     site: of which no two partitions that are up share nodes. A policy that is an object is copied for each partition.
     EscalaError for policies that cannot be asked, and for partitions that overlap.
@@ -115,7 +115,7 @@ class SiteDesk:
         return told.get("note")
 
     def _split(self, snapshot: Snapshot, wanted: NDArray[np.int64]) -> list[Snapshot]:
-        cells = _cells(snapshot.placed)
+        cells = cells_of(snapshot.placed)
         return [part.cut(snapshot, wanted == k, cells) for k, part in enumerate(self._parts)]
 
     def _wanted(self, snapshot: Snapshot) -> NDArray[np.int64]:
@@ -127,7 +127,6 @@ class SiteDesk:
                 f"snapshot: {len(snapshot.nodes)} nodes, site {self.platform.name!r} has {n}: tell of each, in its "
                 "order"
             )
-        refuse_shapes(snapshot)
         usual = self.platform.default_partition
         told = snapshot.partitions if snapshot.partitions is not None else [None] * len(snapshot.jobs)
         out = np.full(len(told), codes.NONE, np.int64)
@@ -155,22 +154,6 @@ class SiteDesk:
         return out
 
 
-@dataclass
-class _Cells:
-    """What jobs hold, node by node: job (its place), node, cores."""
-
-    job: NDArray[np.int64]
-    node: NDArray[np.int64]
-    per: NDArray[np.int64]
-
-
-def _cells(placed: NDArray[Any]) -> _Cells:
-    spans = placed["high"] - placed["low"] + 1
-    rows = np.repeat(np.arange(len(placed)), spans)
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(spans) - spans, spans)
-    return _Cells(placed["job"][rows], placed["low"][rows] + within, placed["per"][rows])
-
-
 class _Part:
     """One partition: which nodes of the site are its own."""
 
@@ -178,23 +161,27 @@ class _Part:
         self._nodes = np.array(own.nodes, np.int64)
         self._local = np.full(site.n_nodes, codes.NONE, np.int64)
         self._local[self._nodes] = np.arange(len(self._nodes))
+        self._elsewhere = {site.names[n] for n in np.flatnonzero(self._local == codes.NONE)}
 
-    def cut(self, snapshot: Snapshot, wanted: NDArray[np.bool_], cells: _Cells) -> Snapshot:
+    def cut(self, snapshot: Snapshot, wanted: NDArray[np.bool_], cells: Cells) -> Snapshot:
         """What of a snapshot is the partition's: its waiting jobs, and what jobs hold of its nodes. wanted: the jobs
         that name it."""
         local = self._local[cells.node]
         mine = local >= 0
         job, node, per = cells.job[mine], local[mine], cells.per[mine]
-        held = np.bincount(job, per, len(snapshot.jobs)).astype(np.int64)
+        held, whole = (np.bincount(*some, len(snapshot.jobs)).astype(np.int64) for some in ((job, per), cells[::2]))
         chosen = np.flatnonzero((held > 0) | (wanted & (snapshot.jobs["state"] == codes.QUEUED)))
         jobs = snapshot.jobs[chosen]
         jobs["row"] = np.arange(len(jobs))
-        holding = held[chosen] > 0
-        jobs["cores"][holding] = held[chosen][holding]
+        partly = (held > 0) & (held < whole)
+        jobs["cores"][partly[chosen]] = held[partly]
         place = np.full(len(snapshot.jobs), codes.NONE, np.int64)
         place[chosen] = np.arange(len(chosen))
         ends = np.ones(len(job), bool)
         ends[1:] = (job[1:] != job[:-1]) | (per[1:] != per[:-1]) | (node[1:] != node[:-1] + 1)
+        beside = {name: values[cells.row[mine]] for name, values in snapshot.held.items()}
+        for values in beside.values():
+            ends[1:] |= values[1:] != values[:-1]
         first = np.flatnonzero(ends)
         placed = np.zeros(len(first), snapshot.placed.dtype)
         placed["job"], placed["low"], placed["per"] = place[job[first]], node[first], per[first]
@@ -208,24 +195,39 @@ class _Part:
             placed,
             {kind: values[chosen] for kind, values in snapshot.demand.items()},
             snapshot.ended,
+            shapes={name: self._asked(name, values, chosen, wanted) for name, values in snapshot.shapes.items()},
+            held={name: values[first] for name, values in beside.items()},
         )
+
+    def _asked(self, name: str, values: list[Any], chosen: NDArray[np.int64], wanted: NDArray[np.bool_]) -> list[Any]:
+        """What these jobs ask; those of others, which lie here, of no nodes by name or feature."""
+        asked = [values[k] if wanted[k] or name not in PLACES else None for k in chosen.tolist()]
+        return [hosts and self._here(hosts) for hosts in asked] if name == EXCLUDED else asked
+
+    def _here(self, hosts: str) -> str | None:
+        """Without the nodes of other partitions, where it may not lie anyhow."""
+        names = hosts_of(hosts, f"snapshot: jobs.{EXCLUDED}")
+        return ",".join(one for one in names if one not in self._elsewhere) or None
 
     def widened(self, orders: Orders) -> Orders:
         """With the numbers that nodes have in the site."""
         nodes = self._nodes
-        starts = tuple(one._replace(nodes=self._ranges(one)) for one in orders.starts)
+        starts = tuple(map(self._start, orders.starts))
         wakes, offs = (tuple(nodes[list(some)].tolist()) if some else () for some in (orders.wakes, orders.offs))
         return Orders(orders.now_s, starts, wakes, offs, orders.next_s, orders.refused)
 
-    def _ranges(self, start: Start) -> tuple[tuple[int, int, int], ...]:
+    def _start(self, start: Start) -> Start:
         out: list[tuple[int, int, int]] = []
-        for low, high, per in start.nodes:
+        chunks = list[int]()  # in which each of them begins
+        for k, (low, high, per) in enumerate(start.nodes):
             for node in self._nodes[low : high + 1].tolist():
                 if out and out[-1][1] == node - 1 and out[-1][2] == per:
                     out[-1] = (out[-1][0], node, per)
                 else:
                     out.append((node, node, per))
-        return tuple(out)
+                    chunks.append(k)
+        held = tuple((name, tuple(values[k] for k in chunks)) for name, values in start.held)
+        return start._replace(nodes=tuple(out), held=held)
 
 
 def _check_apart(site: Site, up: list[Partition]) -> None:

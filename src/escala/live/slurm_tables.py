@@ -3,8 +3,6 @@ began."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,14 +13,13 @@ from escala.kernel.slurm.closed import DOWN
 from escala.kernel.slurm.standing import occupy
 from escala.live.shapes import GPU, MEMORY, OF_KIND
 from escala.live.snapshot import Snapshot
+from escala.live.told import Ints, cells_of, log_of
 from escala.platform.site import Site
 from escala.slurm.arrays import arrays_of
 from escala.slurm.asked import Asked, Asking
 from escala.slurm.columns import as_words
 from escala.slurm.settings import Settings
-from escala.workload import Workload
 
-Ints = NDArray[np.int64]
 ENDLESS_US = t.FAR >> 2
 
 
@@ -39,7 +36,7 @@ class Standing:
         self.order = np.argsort(snapshot.jobs["submit"], kind="stable")
         self.jobs = snapshot.jobs[self.order]
         self.ids = [snapshot.job_ids[k] for k in self.order.tolist()]
-        log = _workload(snapshot, self.order, origin_s)
+        log = log_of(snapshot, self.order, origin_s)
         self.asked: Asked = Asking(log, site, settings).asked()
         world = arrays_of(log, site, settings, self.asked)
         self.waiting = (self.jobs["state"] == codes.QUEUED) & (world.jobs.state != t.NEVER)
@@ -68,16 +65,14 @@ class Standing:
 
     def _hold(self) -> None:
         """What jobs hold into the rows of `allocated`, job by job."""
-        placed, world, n = self.snapshot.placed, self.world, len(self.ids)
+        world, n = self.world, len(self.ids)
         row_of = np.empty(n, np.int64)
         row_of[self.order] = np.arange(n)
-        spans = placed["high"] - placed["low"] + 1
-        chunk = np.repeat(np.arange(len(placed)), spans)
-        node = placed["low"][chunk] + np.arange(len(chunk)) - np.repeat(np.cumsum(spans) - spans, spans)
-        row = row_of[placed["job"][chunk]]
+        cells = cells_of(self.snapshot.placed)
+        row = row_of[cells.job]
         by_row = np.argsort(row, kind="stable")
-        chunk, node, row = chunk[by_row], node[by_row], row[by_row]
-        cpus = placed["per"][chunk]
+        row = row[by_row]
+        node, cpus, chunk = (one[by_row] for one in (cells.node, cells.per, cells.row))
         size = len(row)
         world.allocated.node[:size], world.allocated.cpus[:size] = node, cpus
         first, last = world.jobs.first, world.jobs.last
@@ -180,22 +175,3 @@ def _memory(shape: Ints, cpus: Ints, whole: Ints) -> Ints:
     core, node = shape[:, t.MEMORY_CORE], shape[:, t.MEMORY_NODE]
     found: Ints = np.where(core > 0, core * cpus, np.where(node > 0, node, whole))
     return found
-
-
-def _workload(snapshot: Snapshot, order: Ints, origin_s: float) -> Workload:
-    """The jobs as a log has them."""
-    jobs, places = snapshot.jobs[order], order.tolist()
-    walltime = jobs["walltime"] / t.SECOND
-    columns: dict[str, Any] = {
-        "job_id": [snapshot.job_ids[k] for k in places],
-        "submit_s": jobs["submit"] / t.SECOND,
-        "runtime_s": walltime,
-        "walltime_s": walltime,
-        "cores": jobs["cores"].astype(np.int64),
-        "user": [snapshot.users[k] for k in places],
-        "single_node": jobs["single"] == 1,
-    }
-    if snapshot.partitions is not None:
-        columns["partition"] = [snapshot.partitions[k] for k in places]
-    columns |= {name: [values[k] for k in places] for name, values in snapshot.shapes.items()}
-    return Workload.from_jobs(columns, name="snapshot", origin_s=origin_s)

@@ -25,6 +25,7 @@ from escala.kernel.sound import LATEST_S, POWER, STATES, survey, take_in
 from escala.live.columns import Columns
 from escala.live.shapes import ASKED, HELD, OF_KIND, read_held, read_shapes
 from escala.reading import guarded, read_json
+from escala.workload.shapes import OF_NODES
 from escala.writing import write_whole
 
 SCHEMA = 1
@@ -75,7 +76,7 @@ class Snapshot:
     demand: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     ended: list[tuple[str, int, int]] = field(default_factory=list)  # id, start, end
     partitions: list[str | None] | None = None  # of the jobs; None: nobody tells
-    shapes: dict[str, list[Any]] = field(default_factory=dict)  # what jobs ask of a site (`escala.live.shapes`)
+    shapes: dict[str, list[Any]] = field(default_factory=dict)  # what jobs ask of nodes (`escala.live.shapes`)
     # on each node of `placed`: memory_mb, gpu, gpu:KIND
     held: dict[str, NDArray[np.int64]] = field(default_factory=dict)
 
@@ -92,19 +93,20 @@ class Snapshot:
 
         jobs: job_id, submit_s, walltime_s, cores, state (queued; given: has its cores and waits for nodes to be on;
         running), and where needed start_s (of running ones), user, partition, single_node, demand_KIND; in the order in
-        which the machine's queue keeps jobs that were submitted at one instant. `SlurmDesk` reads the columns of
-        `escala.workload.shapes`, account and qos too, and of `placed` memory_mb, gpu and gpu:KIND on each node. nodes:
-        power (on, switching_on, off, switching_off), and where needed idle_since_s, switch_end_s, gone (may not be
-        used: down, drained, reserved by others). placed: cores that jobs hold, those of a job together: job (its place
-        in `jobs`), first and last node, cores on each. ended: job_id, start_s, end_s of the jobs that have ended since
-        the last snapshot.
+        which the machine's queue keeps jobs that were submitted at one instant; what they ask of nodes, as in
+        `escala.workload.shapes` (one that gets whole nodes or tasks may hold more than its cores); for `SlurmDesk`
+        nice, priority, account, qos. nodes: power (on, switching_on, off, switching_off), and where needed
+        idle_since_s, switch_end_s, gone (may not be used: down, drained, reserved by others). placed: cores that jobs
+        hold, those of a job together: job (its place in `jobs`), first and last node, cores on each, and if known
+        memory_mb, gpu, gpu:KIND on each. ended: job_id, start_s, end_s of the jobs that have ended since the last
+        snapshot.
         """
         now = _instant(now_s)
         columns, power, told = Columns("jobs", jobs), Columns("nodes", nodes), Columns("placed", placed or {})
         columns.known(JOB_COLUMNS, DEMAND)
         power.known(NODE_COLUMNS)
         told.known(PLACED_COLUMNS, OF_KIND)
-        ids, users, held = columns.texts("job_id"), columns.users("user"), read_held(told)
+        ids, users, held, shapes = columns.texts("job_id"), columns.users("user"), read_held(told), read_shapes(columns)
         times, whole, words = _numbers(columns, power, told)
         records, machine, places = (
             np.empty(len(ids), JOBS),
@@ -115,12 +117,12 @@ class Snapshot:
         demand = _demand(columns, records)
         if not found.sound:
             _refuse(columns, power, times, records, machine, now)
-            places, order = _in_order(told, places, ids, records, len(machine))
+            places, order = _in_order(told, places, ids, records, len(machine), _more_than_cores(shapes, len(ids)))
             held = {name: values[order] for name, values in held.items()}
             found = Survey(*survey(now, records, machine, places))
         where = columns.users("partition") if "partition" in jobs else None
         over = _ended(Columns("ended", ended)) if ended else []
-        made = cls(now, ids, users, records, machine, places, demand, over, where, read_shapes(columns), held)
+        made = cls(now, ids, users, records, machine, places, demand, over, where, shapes, held)
         vars(made)["survey"] = found
         return made
 
@@ -283,11 +285,24 @@ def _refuse(
     power.refuse((nodes["since"] > now) & (nodes["power"] == codes.ON), "idle_since_s", "it is later than now_s")
 
 
+def _more_than_cores(shapes: Mapping[str, list[Any]], n: int) -> NDArray[np.bool_]:
+    """Which jobs ask for something of nodes: they may hold more cores than they ask for."""
+    found = np.zeros(n, bool)
+    for name in (name for name in OF_NODES if name in shapes):
+        found |= np.array([value is not None for value in shapes[name]], bool)
+    return found
+
+
 def _in_order(
-    given: Columns, records: NDArray[Any], ids: Sequence[str], jobs: NDArray[Any], n_nodes: int
+    given: Columns,
+    records: NDArray[Any],
+    ids: Sequence[str],
+    jobs: NDArray[Any],
+    n_nodes: int,
+    more: NDArray[np.bool_],
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """PLACED with those of a job together, and their places before; EscalaError where not every job that holds cores
-    has all of them."""
+    has all of them. more: jobs that may have more."""
     for name, own in zip(PLACED_COLUMNS[:4], PLACED.names or (), strict=True):
         given.refuse_whole(name, records[own])
     given.refuse(
@@ -310,7 +325,7 @@ def _in_order(
         np.int64
     )
     holding = jobs["state"] != codes.QUEUED
-    if (wrong := holding & (sums != jobs["cores"])).any():
+    if (wrong := holding & (sums != jobs["cores"]) & ~(more & (sums > jobs["cores"]))).any():
         k = int(wrong.argmax())
         raise EscalaError(
             f"snapshot: job {quoted(ids[k])} has {jobs['cores'][k]} cores, and holds {sums[k]} in placed: tell where "

@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.kernel import bits
 from escala.kernel.load import FRONT, GIVEN, JOBS, NOW, TICK, load_carried
+from escala.kernel.state import SHAPE
+from escala.kernel.world import table_of
+from escala.parts import Parts
 from escala.platform import Platform
 from escala.simulation import Simulation
 from escala.workload import Workload
@@ -17,9 +21,9 @@ from escala.workload import Workload
 LEAST_ROOM = 256  # jobs
 
 
-def stand_ins(rows: int, platform: Platform, single: bool) -> Workload:
-    """So many jobs that stand for those to come, each of a user of its own. single: of one node, with demands of all
-    kinds."""
+def stand_ins(rows: int, platform: Platform, single: int) -> Workload:
+    """So many jobs that stand for those to come, each of a user of its own. single: as in JOB; if above 0, of one node,
+    with demands of all kinds."""
     ones = np.ones(rows)
     columns: dict[str, Any] = {
         "submit_s": np.zeros(rows),
@@ -28,37 +32,54 @@ def stand_ins(rows: int, platform: Platform, single: bool) -> Workload:
         "cores": ones.astype(np.int64),
     }
     columns["user"] = [f"{k:08d}" for k in range(rows)]
-    if single:
+    if single > 0:
         columns["single_node"] = np.ones(rows, bool)
         columns |= {f"demand_{kind}": np.zeros(rows, np.int64) for kind in platform.resources}
     return Workload.from_jobs(columns, name="snapshot")
 
 
 class Tables:
-    """The simulation, made anew when there are more jobs, or the first that need one node; it stays the same object."""
+    """The simulation, made anew when there are more jobs, or the first that go by nodes; it stays the same object.
+    single: the largest of jobs so far, as in JOB; sets: of nodes on which they may lie, there is room for."""
 
     def __init__(self, platform: Platform, make: Callable[[Workload], Simulation], single: bool, front: bool) -> None:
         self._platform, self._make = platform, make
         self._carried = np.zeros(4, np.int64)
         self._carried[FRONT] = front
-        self.rows, self.single = 0, False
+        self.rows, self.single, self.sets = 0, 0, 1
         self.simulation: Simulation = None  # type: ignore[assignment]
-        self.make_room(LEAST_ROOM, single)
+        self.make_room(LEAST_ROOM, int(single))
 
-    def make_room(self, rows: int, single: bool) -> None:
-        """Room for so many rows, and for jobs of one node."""
-        if rows <= self.rows and (self.single or not single):
+    def make_room(self, rows: int, single: int, sets: int = 1) -> None:
+        """Room for so many rows, for jobs of one node (1) or of parts (2), and for so many sets of nodes."""
+        if rows <= self.rows and single <= self.single and sets <= self.sets:
             return
         while self.rows < rows:
             self.rows = max(LEAST_ROOM, 2 * self.rows)
-        self.single = self.single or single
+        while self.sets < sets:
+            self.sets *= 2
+        self.single = max(self.single, single)
         made = self._make(stand_ins(self.rows, self._platform, self.single))
+        if self.single > 1:
+            words = made.world.bits.shape[2]
+            made.world = made.world._replace(
+                shape=np.zeros((1, self.rows), SHAPE), allowed=np.full((1, self.sets, words), bits.FULL)
+            )
+            made.table = table_of(made.world)
         if self.simulation is None:
             self.simulation = made
         else:
             vars(self.simulation).update(vars(made))  # policies know this object
         self.room = made.world.room[0].copy()
         self._given = bool(made.world.o[0, 0]["given"])
+
+    def lay_out(self, parts: Parts | None, rows: NDArray[np.int64]) -> None:
+        """What the jobs of these rows are made of."""
+        world = self.simulation.world
+        if self.single > 1 and parts is not None:
+            parts.lay_out(world, 0, rows, np.arange(len(rows)))
+        elif self.single > 1:
+            world.shape["allowed"][0, rows] = 0
 
     def run_on(self) -> None:
         """What is loaded will be run beyond this decision: nodes may switch."""

@@ -57,6 +57,7 @@ class EnvPolicy:
         of the jobs that ran and have ended since the last decision. EscalaError for a machine that is none of its
         own."""
         told, begins = self._told, self._new
+        self._suits(simulation, i)
         if begins:
             self._games = self._begin(simulation, i)
             self._new, self._told = False, None
@@ -103,12 +104,16 @@ class EnvPolicy:
     def decide_inside(self, simulation: Any, i: int, act: Commands) -> None:
         """One round of turns."""
         if self._new:
+            self._suits(simulation, i)
             self._games = self._begin(simulation, i)
             self._new = False
         for agent in range(self.agents):
             while self._look(simulation, i, agent) and self._put(simulation, i, self._ask(simulation, i, agent)):
                 pass
         self._wake(act)
+
+    def _suits(self, simulation: Any, i: int) -> None:
+        """EscalaError for jobs that it cannot decide about."""
 
     def _begin(self, simulation: Any, i: int) -> Records:
         """The environment's own record of a run, as at its start; EscalaError for a simulation that is none of its

@@ -197,9 +197,11 @@ class SlottedPolicy(EnvPolicy):
         first[:] = self._first_us  # of a job that may be long gone
         let_go(simulation.table, i, self._games.table)
 
-    def _undivided(self, simulation: Any, i: int) -> None:
-        """EscalaError where jobs are made of several parts: slots show one place for each."""
-        parted = np.flatnonzero(simulation.world.job[i]["single"] == 2)
+    def _suits(self, simulation: Any, i: int) -> None:
+        """EscalaError where jobs to come are made of several parts: slots show one place for each."""
+        world = simulation.world
+        job, run = (table[i, : world.o["n_jobs"].item(i)] for table in (world.job, world.run))
+        parted = np.flatnonzero((job["single"] == 2) & (run["state"] <= codes.QUEUED))
         if len(parted):
             raise EscalaError(
                 f"{self.name} gives each job one place, and job {int(parted[0])} asks for several nodes or tasks, or "
@@ -300,7 +302,6 @@ class SlotPolicy(SlottedPolicy):
     def _begin(self, simulation: Any, i: int) -> Records:
         """Empty slots on this simulation's machine."""
         platform, chosen = simulation.platform, self.options
-        self._undivided(simulation, i)
         named = int(platform.cores.max()) == 1
         if not named and platform.n_nodes > 1:
             raise EscalaError(

@@ -94,7 +94,6 @@ class TeamPolicy(SlottedPolicy):
                 f"platform {platform.name!r}: {self.name} knows {chosen.resources} resources, the workload has "
                 f"{1 + len(kinds)}"
             )
-        self._undivided(simulation, i)
         self._whole(simulation.world.job[i])
         capacity = np.column_stack([platform.cores, *(platform.resources[k] for k in kinds)]).astype(np.int64)
         begin = begin_of_arrivals(simulation.world.job[i]["submit"], self._unit, chosen.arrivals_end)

@@ -1,0 +1,262 @@
+"""Desks take jobs that ask for nodes, tasks, memory, GPUs, whole nodes, features and nodes by name: what they order is
+what the run inside the kernel does."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+import escala
+from escala.envs.slots.policy import SlotPolicy
+from escala.live import Desk, Snapshot
+from tests.live import fuzz
+from tests.live.machine import Crowded
+from tests.live.twin import differences, shaped_case
+
+BARE = escala.Platform.uniform(3, 4, power=None, resources={"memory": 100, "gpu": 2})
+FEATURES = (("x",), ("y",), ())
+CELL = escala.Site(
+    "cell", BARE.cores, BARE.profiles, BARE.profile_of, BARE.resources, ("n0", "n1", "n2"), features=FEATURES
+)
+JOBS = 50
+
+
+@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize(
+    "scheduler",
+    [
+        "fcfs",
+        "easy",
+        "easy-fast",
+        "conservative",
+        "easy:queue=wfp3:guard=9",
+        "conservative:queue=sjf",
+        "packer",
+        "easy++",
+    ],
+)
+def test_named_schedulers(scheduler: str, number: int) -> None:
+    for shutdown in ("never", "timeout:3"):
+        assert differences(shaped_case(scheduler, shutdown, number, JOBS)) == []
+
+
+def test_random_worlds() -> None:
+    asked, found = fuzz.check(seed=3, first=0, worlds=350, shaped=True)
+    assert not found and asked > 30
+
+
+def test_jobs_that_fit_nowhere_are_as_if_they_were_not_there() -> None:
+    assert differences(shaped_case("easy", "timeout:3", 2, JOBS), kind=Crowded) == []
+
+
+class Naming:
+    """Starts jobs on the last nodes that have room for them."""
+
+    name = "naming"
+
+    def decide(self, view: Any, act: Any) -> None:
+        for job in view.queue:
+            room, left, nodes = view.room_for(job), job.parts or job.cores, list[int]()
+            for n in reversed(range(len(room))):
+                if left > 0 and room[n] > 0:
+                    left -= room[n]
+                    nodes.append(n)
+            if left <= 0:
+                assert act.start_on(job, nodes), act.refusal
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_objects_that_name_nodes(number: int) -> None:
+    case = shaped_case("easy", "never", number, JOBS)
+    case.options["scheduler"] = Naming()
+    assert differences(case, scheduler=Naming) == []
+
+
+def _snapshot(now_s: float = 10.0, placed: Any = None, gone: Any = None, **jobs: Any) -> Snapshot:
+    """Jobs 1, 2, ... of a core and a minute; those with a start run."""
+    n = len(next(iter(jobs.values())))
+    starts = jobs.get("start_s", [None] * n)
+    told = {
+        "job_id": [str(k + 1) for k in range(n)],
+        "submit_s": [1.0 + k for k in range(n)],
+        "walltime_s": [60.0] * n,
+        "cores": [1] * n,
+        "state": ["queued" if start is None else "running" for start in starts],
+    }
+    nodes = {"power": ["on"] * 3} | ({"gone": gone} if gone else {})
+    return Snapshot.from_json(Snapshot.of(now_s, told | jobs, nodes, placed).to_json())
+
+
+def _starts(snapshot: Snapshot, scheduler: str = "easy") -> dict[str, Any]:
+    return {one.job_id: one.nodes for one in Desk(CELL, scheduler).decide(snapshot).starts}
+
+
+def _lying(cores: list[int], **more: Any) -> dict[str, Any]:
+    """Job 1 has so many cores of nodes 0, 1, ..."""
+    nodes = list(range(len(cores)))
+    return {"job": [0] * len(cores), "first": nodes, "last": nodes, "cores": cores, **more}
+
+
+def test_what_jobs_ask_and_get_by_hand() -> None:
+    """Two nodes with 60 MB each, of which neither has feature x; a task of three has a GPU; a whole node is left."""
+    orders = Desk(CELL).decide(
+        _snapshot(
+            cores=[3, 3, 1],
+            nodes=[2, None, None],
+            memory_mb_per_core=[30, None, None],
+            excluded_nodes=["n0", None, None],
+            tasks=[None, 3, None],
+            gpus_per_task=[None, 1, None],
+            features=[None, "x|y", None],
+            exclusive=[None, None, True],
+        )
+    )
+    assert [(one.job_id, one.nodes, one.held) for one in orders.starts] == [
+        ("1", ((1, 1, 2), (2, 2, 1)), (("memory_mb", (60, 60)),)),
+        ("2", ((0, 0, 2), (1, 1, 1)), (("gpu", (2, 1)),)),
+    ]
+    assert escala.live.Orders.read(orders.told()) == orders
+
+
+def test_running_jobs_count_where_they_lie() -> None:
+    """Slurm dealt five cores 4 + 1, with 20 MB a core: 20 MB of node 0 are left, and 80 of node 1. They come back
+    together."""
+    lies = _lying([4, 1], memory_mb=[80, 20])
+    asked = {"cores": [5, 1, 1], "nodes": [2, None, None], "start_s": [5.0, None, None]}
+    wanting = _snapshot(**asked, memory_mb_per_node=[None, 85, 100], required_nodes=[None, "n1", "n0"], placed=lies)
+    assert _starts(wanting) == {}
+    assert [(one.job_id, one.start_s) for one in Desk(CELL).plan(wanting)] == [("2", 65.0), ("3", 65.0)]
+    content = _snapshot(**asked, memory_mb_per_node=[None, 80, 100], required_nodes=[None, "n1", "n2"], placed=lies)
+    assert _starts(content) == {"2": ((1, 1, 1),), "3": ((2, 2, 1),)}
+
+
+def test_what_is_held_is_reckoned_where_nobody_tells() -> None:
+    """By the largest part, as inside the kernel: 40 MB on each node; of a job that lies otherwise than it asks, too."""
+    for cores in ([2, 1], [1, 2], [3]):
+        told = _snapshot(
+            cores=[3, 1],
+            nodes=[2, 1],
+            memory_mb_per_core=[20, None],
+            memory_mb_per_node=[None, 60],
+            required_nodes=[None, "n0"],
+            start_s=[5.0, None],
+            placed=_lying(cores),
+        )
+        assert _starts(told) == {"2": ((0, 0, 1),)}
+        more = told.columns()
+        more["jobs"]["memory_mb_per_node"][1] = 61
+        assert _starts(Snapshot.of(10.0, more["jobs"], more["nodes"], more["placed"])) == {}
+
+
+def test_gpus_of_a_kind_are_of_all_kinds_too() -> None:
+    machine = escala.Platform.uniform(3, 4, power=None, resources={"gpu": 2, "gpu:a": 1, "gpu:b": 1})
+    placed = _lying([1, 1], **{"gpu:a": [1, 1]})
+    told = {"cores": [2, 1, 1], "start_s": [5.0, None, None], "gpus_per_node": [None, 1, 1]}
+    orders = Desk(machine).decide(_snapshot(**told, gpu_kind=[None, "a", "b"], placed=placed))
+    assert [(one.job_id, one.nodes, one.held) for one in orders.starts] == [
+        ("2", ((2, 2, 1),), (("gpu:a", (1,)),)),
+        ("3", ((0, 0, 1),), (("gpu:b", (1,)),)),
+    ]
+
+
+def test_what_is_told_counts_though_a_job_asked_for_more() -> None:
+    """A GPU that it gave back, and memory of which a column says that there is none."""
+    asked = {"cores": [1, 1], "gpus_per_node": [2, 2], "memory_mb_per_node": [60, 60], "start_s": [5.0, None]}
+    assert _starts(_snapshot(**asked, placed=_lying([1]))) == {"2": ((1, 1, 1),)}
+    assert _starts(_snapshot(**asked, placed=_lying([1], gpu=[0]))) == {"2": ((1, 1, 1),)}
+    assert _starts(_snapshot(**asked, placed=_lying([1], gpu=[0], memory_mb=[40]))) == {"2": ((0, 0, 1),)}
+
+
+@pytest.mark.parametrize("cores", [1, 4])
+def test_a_whole_node_may_be_told_as_asked_or_as_held(cores: int) -> None:
+    told = _snapshot(cores=[cores, 4, 4], exclusive=[True, None, None], start_s=[5.0, None, None], placed=_lying([4]))
+    assert _starts(told) == {"2": ((1, 1, 4),), "3": ((2, 2, 4),)}
+
+
+def test_nodes_that_are_gone_take_what_jobs_hold_with_them() -> None:
+    placed = _lying([4, 4], memory_mb=[70, 70])
+    told = {"cores": [2, 1], "nodes": [2, 1], "exclusive": [True, None], "memory_mb_per_node": [70, 90]}
+    gone = _snapshot(**told, start_s=[5.0, None], placed=placed, gone=[True, False, True])
+    assert _starts(gone) == {}
+    assert [(one.job_id, one.start_s) for one in Desk(CELL).plan(gone)] == [("2", 65.0)]
+
+
+def test_sets_of_nodes_are_forgotten_with_the_snapshot() -> None:
+    desk = Desk(CELL, "fcfs")
+    assert desk.decide(_snapshot(required_nodes=["n1"])).starts[0].nodes == ((1, 1, 1),)
+    assert desk.decide(_snapshot(11.0, cores=[1])).starts[0].nodes == ((0, 0, 1),)
+    many = _snapshot(12.0, excluded_nodes=["n0", "n1", "n2", "n[0-1]", "n[1-2]"])
+    assert [one.nodes[0][0] for one in desk.decide(many).starts] == [1, 0, 0, 2, 0]
+
+
+def test_jobs_that_could_never_run_are_refused_with_the_reason() -> None:
+    told = _snapshot(
+        cores=[1, 9, 2, 1],
+        nodes=[None, 3, 2, None],
+        memory_mb_per_node=[101, None, None, None],
+        features=["x", None, "x", "z"],
+    )
+    orders = Desk(CELL, "fcfs").decide(told)
+    assert [(one.job_id, one.nodes) for one in orders.starts] == [("2", ((0, 2, 3),))]
+    assert [one.why for one in orders.refused] == [
+        "it needs 1 node with 1 core, 101 memory and can never run on the 1 of 3 nodes that its features 'x' leave on "
+        "platform 'cell'",
+        "it needs 2 nodes with 1 core each and can never run on the 1 of 3 nodes that its features 'x' leave on "
+        "platform 'cell'",
+        "it needs feature 'z', which no node of platform 'cell' has",
+    ]
+
+
+def test_what_does_not_count_is_said_once_as_in_a_run() -> None:
+    desk = Desk("3x4", "fcfs")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("default")
+        for now in (10.0, 11.0):
+            orders = desk.decide(_snapshot(now, cores=[2], nodes=[2], features=["x"], nice=[5]))
+            assert orders.starts[0].nodes == ((0, 1, 1),)
+    assert [str(one.message) for one in said] == [
+        "what jobs ask for by features does not count: the platform has no features of nodes",
+        "what jobs ask for by nice does not count: the scheduler slurm alone looks at it",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"nodes": [2], "tasks": [1]}, "no more than its tasks are possible"),
+        ({"required_nodes": ["n9"]}, "workload 'snapshot': job '1': names node 'n9', which site 'cell' has not"),
+        (
+            {"nodes": [2], "cores": [2], "start_s": [1.0], "placed": _lying([1, 1], memory_mb=[10, 50])},
+            "job '1' holds [10, 50] memory beside [1, 1] cores: all of it has to be as much on each node, or as",
+        ),
+        (
+            {"nodes": [1], "start_s": [1.0], "placed": _lying([1], memory_mb=[101])},
+            "jobs hold 101 memory of node 0, which has 100: tell what each holds there (placed.memory_mb, gpu,",
+        ),
+        (
+            {"cores": [2], "start_s": [1.0], "placed": _lying([2], **{"gpu:a": [1]})},
+            "placed.gpu:a: platform 'cell' has no gpu:a: leave it out",
+        ),
+        ({"cores": [3], "nodes": [1], "start_s": [1.0], "placed": _lying([2])}, "job '1' has 3 cores, and holds 2 in"),
+    ],
+)
+def test_refused_in_one_line(told: dict[str, Any], said: str) -> None:
+    with pytest.raises(escala.EscalaError) as caught:
+        Desk(CELL).decide(_snapshot(**told))
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_who_plans_cores_alone_refuses_jobs_of_nodes() -> None:
+    with pytest.raises(escala.EscalaError, match="rollout:2 plans cores of any nodes"):
+        Desk(CELL, "rollout:2").decide(_snapshot(nodes=[2], cores=[2]))
+    desk = Desk("1x8", SlotPolicy("sjf"))
+    job = {"job_id": ["1"], "submit_s": [0.0], "walltime_s": [9.0], "cores": [2], "state": ["queued"]}
+    for now, name, asked in ((0.0, "exclusive", True), (1.0, "nodes", 1)):
+        told = Snapshot.of(now, job | {name: [asked]}, {"power": ["on"]})
+        if name == "nodes":
+            assert desk.decide(told).starts[0].nodes == ((0, 0, 2),)
+            continue
+        with pytest.raises(escala.EscalaError, match="sjf gives each job one place, and job 0 asks for several"):
+            desk.decide(told)
