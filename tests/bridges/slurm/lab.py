@@ -222,20 +222,28 @@ def lab(
             "slurm-wlm-basic-plugins)"
         )
     environment = os.environ | {
-        "LAB_PORT": str(_ports(nodes + 1)),
+        "LAB_PORT": str(free_ports(nodes + 1)),
         "LAB_BOOT_S": "1",
         "LAB_EXTRA": extra,
         "LAB_PARTITIONS": partitions,
     }
     environment["LAB_RESUME_S"] = str(resume_s)
-    with _kept([str(folder), str(nodes), str(cpus)], environment):
-        yield Lab(folder)
+    try:
+        with kept([str(folder), str(nodes), str(cpus)], environment):
+            yield Lab(folder)
+    except NoSlurm as error:
+        _without(str(error))
+
+
+class NoSlurm(Exception):
+    """It did not start."""
 
 
 @contextmanager
-def _kept(words: list[str], environment: dict[str, str]) -> Iterator[None]:
-    """Up, and down when this process leaves, however it ends: the daemons belong to nobody, so `KEEPER` waits for the
-    end of a pipe that this process alone holds."""
+def kept(words: list[str], environment: dict[str, str]) -> Iterator[None]:
+    """Up, by what the script of labs is told (words, environment), and down when this process leaves, however it ends:
+    the daemons belong to nobody, so `KEEPER` waits for the end of a pipe that this process alone holds. NoSlurm where
+    it does not start."""
     with subprocess.Popen(
         ["bash", "-c", KEEPER, str(SCRIPT), *words],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True,
@@ -248,7 +256,7 @@ def _kept(words: list[str], environment: dict[str, str]) -> Iterator[None]:
                 break
         try:
             if said[-1:] != [f"{STATUS} 0\n"]:
-                _without(f"no Slurm can be started here: {''.join(said).strip()[-300:]}")
+                raise NoSlurm(f"no Slurm can be started here: {''.join(said).strip()[-300:]}")
             yield
         finally:
             keeper.stdin.close()
@@ -274,7 +282,7 @@ def _without(why: str) -> None:
     pytest.skip(why)
 
 
-def _ports(count: int) -> int:
+def free_ports(count: int) -> int:
     """The first of so many ports in a row that are free now."""
     for _ in range(50):
         with socket.socket() as probe:

@@ -38,6 +38,19 @@ with lab(Path(sys.argv[1]), nodes=2) as real:
     print("up", flush=True)
     time.sleep(300)
 """
+RECORDED = """
+import sys, time
+from pathlib import Path
+from tests.bridges.slurm.lab import free_ports
+from tests.golden.slurm.record import Slurm
+run = {"nodes": [{"cpus": 1, "memory_mb": 4000}] * 2, "config": []}
+slurm = Slurm(Path(sys.argv[1]), run, free_ports(3))
+with slurm.up():
+    slurm.submit("--wrap=sleep 60")
+    print("up", flush=True)
+    time.sleep(300)
+"""
+"""The same by who records what a Slurm does."""
 
 
 def _daemons(folder: Path) -> list[str]:
@@ -53,14 +66,15 @@ def _daemons(folder: Path) -> list[str]:
 
 
 @pytest.mark.slurm
-def test_a_lab_ends_with_who_began_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("begun", [BEGUN, RECORDED])
+def test_a_lab_ends_with_who_began_it(begun: str, tmp_path: Path) -> None:
     """Killed, it once left the daemons for ever."""
     with lab(tmp_path / "looked", nodes=1):  # skipped where there is no Slurm
         assert {"slurmctld", "slurmd", "munged"} <= set(_daemons(tmp_path / "looked"))
     assert _daemons(tmp_path / "looked") == []
     killed = tmp_path / "killed"
     killed.mkdir()
-    with subprocess.Popen([sys.executable, "-c", BEGUN, killed], stdout=subprocess.PIPE, text=True) as owner:
+    with subprocess.Popen([sys.executable, "-c", begun, killed], stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
         try:
             assert owner.stdout.readline() == "up\n" and len(_daemons(killed)) >= 4

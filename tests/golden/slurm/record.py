@@ -13,13 +13,15 @@ import os
 import re
 import subprocess
 import time
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-LAB = Path(__file__).parents[3] / "examples/slurm/lab.sh"
+from tests.bridges.slurm.lab import kept
+
 LOGGED = "SlurmctldDebug=debug2\nDebugFlags=Backfill\nLogTimeFormat=iso8601_ms"
 AHEAD_S = 5
 """So long before the list the lab begins."""
@@ -51,7 +53,7 @@ class Slurm:
         has = [f"CPUs={one['cpus']} RealMemory={one['memory_mb']} {one.get('more', '')}" for one in run["nodes"]]
         partitions = [line for line in run["config"] if line.startswith("PartitionName")]
         lines = [line for line in run["config"] if line not in partitions]
-        self.about = [str(len(run["nodes"]))]
+        self.about = [str(folder), str(len(run["nodes"]))]
         self.environment = {
             **os.environ,
             "LAB_PORT": str(port),
@@ -61,25 +63,20 @@ class Slurm:
             "SLURM_CONF": str(folder / "slurm.conf"),
         }
 
-    def up(self) -> None:
-        self._call([str(LAB), "up", str(self.folder), *self.about], 90)
-
-    def down(self) -> None:
-        self._call([str(LAB), "down", str(self.folder)], 60)
+    def up(self) -> AbstractContextManager[None]:
+        """Up, and down at the end, also of this process."""
+        return kept(self.about, self.environment)
 
     def submit(self, *options: str) -> str:
-        return self._call(["sbatch", "--parsable", "--output=/dev/null", *options], 20).split(";")[0].strip()
+        command = ["sbatch", "--parsable", "--output=/dev/null", *options]
+        told = subprocess.run(command, env=self.environment, timeout=20, check=True, stdout=subprocess.PIPE, text=True)
+        return told.stdout.split(";")[0].strip()
 
     def log(self) -> list[tuple[float, str]]:
         """Unix seconds and text of each line of slurmctld."""
         lines = (self.folder / "log/slurmctld.log").read_text(errors="replace").splitlines()
         found = (_LINE.match(line) for line in lines)
         return [(datetime.fromisoformat(one[1]).astimezone().timestamp(), one[2]) for one in found if one]
-
-    def _call(self, command: list[str], limit_s: float) -> str:
-        return subprocess.run(
-            command, env=self.environment, timeout=limit_s, check=True, stdout=subprocess.PIPE, text=True
-        ).stdout
 
 
 def _asked_s(job: dict[str, Any]) -> int:
@@ -121,17 +118,14 @@ def record(run: dict[str, Any], slurm: Slurm, part: float) -> dict[str, Any]:
     epoch = int(time.time()) + 12
     epoch += (same - epoch) % HALF_MINUTE_S
     time.sleep(max(epoch - AHEAD_S + part - time.time(), 0))
-    slurm.up()
     numbers: dict[str, str] = {}
-    try:
+    with slurm.up():
         for group in _groups(run["jobs"]):
             options = _options(group, numbers, epoch, slurm.folder)
             time.sleep(max(epoch + group[0]["submit_s"] - 0.02 - time.time(), 0))
             numbers[str(group[0].get("array_id") or group[0]["id"])] = slurm.submit(*options)
         last = max((job.get("start_exact_s") or job["submit_s"]) + _asked_s(job) for job in run["jobs"])
         time.sleep(max(epoch + last + MORE_S - time.time(), 0))
-    finally:
-        slurm.down()
     return _recorded(run, slurm.log(), numbers, epoch)
 
 
