@@ -12,7 +12,7 @@ from escala.admit import lacking
 from escala.errors import quoted
 from escala.kernel import codes
 from escala.live.orders import Refused
-from escala.live.parts import Made, laid, made_of
+from escala.live.parts import Made, made_of
 from escala.live.snapshot import Snapshot
 from escala.parts import Parts, of_columns
 from escala.platform import Platform
@@ -30,7 +30,9 @@ class Fitting(NamedTuple):
 def fitting(snapshot: Snapshot, platform: Platform) -> Fitting:
     """The jobs that could run, were all nodes of the platform empty, gone ones too; those that hold nodes run."""
     made = made_of(snapshot, platform)
-    if made is None and snapshot.survey.most <= platform.total_cores and not snapshot.survey.single:
+    if made is not None:
+        snapshot = made.snapshot
+    elif snapshot.survey.most <= platform.total_cores and not snapshot.survey.single:
         return Fitting(snapshot, None, ())
     jobs = snapshot.jobs
     parts = of_columns(jobs["cores"], jobs["single"] == 1, snapshot.demand) if made is None else made.parts
@@ -39,13 +41,12 @@ def fitting(snapshot: Snapshot, platform: Platform) -> Fitting:
         Refused(snapshot.job_ids[k], _why(snapshot, platform, k, made)) for k in np.flatnonzero(never).tolist()
     )
     rows = np.flatnonzero(~never)
-    found = snapshot if made is None else laid(snapshot, parts)
-    return Fitting(_chosen(found, rows) if left else found, None if made is None else parts.of(rows), left)
+    return Fitting(_chosen(snapshot, rows) if left else snapshot, None if made is None else parts.of(rows), left)
 
 
 def _why(snapshot: Snapshot, platform: Platform, k: int, made: Made | None) -> str:
     if made is not None:
-        return f"it needs {lacking(made.jobs.row(k, named=True), platform, made.parts, k)[0]}"
+        return f"it needs {lacking(made.log.row(k, named=True), platform, made.parts, k)[0]}"
     cores = f"{snapshot.jobs['cores'][k]} cores"
     if snapshot.jobs["single"][k] == 0:
         return f"it needs {cores}, and platform {quoted(platform.name)} has {platform.total_cores}"

@@ -24,16 +24,17 @@ SEVERAL = 2
 
 
 class Made(NamedTuple):
-    """parts: of the snapshot's jobs; jobs: as a log has them."""
+    """snapshot: its jobs as they are made, of which some that hold nodes may be divided; parts: what they are made of;
+    log: the jobs as a log has them."""
 
+    snapshot: Snapshot
     parts: Parts
-    jobs: Any  # DataFrame
+    log: Any  # DataFrame
 
 
 def made_of(snapshot: Snapshot, platform: Platform) -> Made | None:
     """None where all jobs go by cores, or those of one node by what they demand. An `EscalaWarning` for what they ask
-    and the platform does not count; EscalaError for jobs that hold more than it has, or what the kernel's tables cannot
-    say."""
+    and the platform does not count; EscalaError for jobs that hold more than it has."""
     if not snapshot.held and not snapshot.shapes:
         return None
     order = np.argsort(snapshot.jobs["submit"], kind="stable")
@@ -41,16 +42,26 @@ def made_of(snapshot: Snapshot, platform: Platform) -> Made | None:
     warn([unseen_in(log.jobs, platform)])
     back = np.argsort(order)
     asked = parts_of(log, platform) or of_columns(log.jobs["cores"].to_numpy(), log.jobs["single_node"].to_numpy(), {})
-    return Made(_lying(snapshot, platform, asked.of(back)), log.jobs[back])
+    asked, jobs = asked.of(back), log.jobs[back]
+    cells = cells_of(snapshot.placed)
+    if not len(cells.job):
+        return Made(_laid(snapshot, asked), asked, jobs)
+    amounts = _amounts(snapshot, platform, asked, cells)
+    _refuse_more(snapshot, platform, amounts, cells)
+    uneven = Lying(cells, amounts).uneven
+    if len(uneven):
+        snapshot, asked, cells, amounts = _divided(snapshot, asked, cells, amounts, uneven)
+    parts = Lying(cells, amounts).parts(asked)
+    return Made(_laid(snapshot, parts), parts, jobs)
 
 
-def laid(snapshot: Snapshot, parts: Parts) -> Snapshot:
+def _laid(snapshot: Snapshot, parts: Parts) -> Snapshot:
     """The snapshot with its jobs as they are made."""
     jobs, cells = snapshot.jobs.copy(), cells_of(snapshot.placed)
     away = np.unique(cells.job[snapshot.nodes["gone"][cells.node] == 1])
     jobs["single"] = parts.single
     jobs["cores"][away] = np.bincount(cells.job, cells.per, len(jobs))[away]  # of these those on the others are left
-    return replace(snapshot, jobs=jobs, demand=parts.demands)
+    return replace(snapshot, jobs=jobs, demand=parts.demands, shapes={}, held={})
 
 
 def held_of(parts: Parts, job: int, nodes: tuple[tuple[int, int, int], ...]) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -64,42 +75,72 @@ def held_of(parts: Parts, job: int, nodes: tuple[tuple[int, int, int], ...]) -> 
     return tuple((name, tuple(amount * n for n in count)) for name, amount in each.items() if amount > 0)
 
 
-def _lying(snapshot: Snapshot, platform: Platform, asked: Parts) -> Parts:
-    """Those that hold nodes as they lie there: a part on each node, or, where what they hold goes by their cores, so
-    many on each that it adds up."""
-    cells = cells_of(snapshot.placed)
-    if not len(cells.job):
-        return asked
-    amounts = _amounts(snapshot, platform, asked, cells)
-    _refuse_more(snapshot, platform, amounts, cells)
-    first = np.flatnonzero(np.diff(cells.job, prepend=-1))
-    who, count = cells.job[first], np.diff(first, append=len(cells.job))
-    unit = np.gcd.reduceat(cells.per, first)
-    units = cells.per // np.repeat(unit, count)
-    even, by_core, nothing = (np.ones(len(who), bool) for _ in range(3))
-    for values in amounts.values():
-        most = np.maximum.reduceat(values, first)
-        even &= most == np.minimum.reduceat(values, first)
-        alike = values * np.repeat(units[first], count) == np.repeat(values[first], count) * units
-        by_core &= np.logical_and.reduceat(alike, first) & (values[first] % units[first] == 0)
-        nothing &= most == 0
-    _refuse_uneven(snapshot, amounts, cells, who[~(even | by_core)])
-    held = np.add.reduceat(cells.per, first)
-    found = {name: getattr(asked, name).copy() for name in ("parts", "most", "share", "less", "large")}
-    spread = nothing & (count > 1) & (held == asked.cores[who])
-    found["parts"][who] = np.where(spread, 0, np.where(even, count, held // unit))
-    found["large"][who] = found["parts"][who]
-    found["most"][who] = np.where(even, 1, SEVERAL)
-    found["share"][who] = found["less"][who] = np.where(even, np.maximum.reduceat(cells.per, first), unit)
-    demands = {kind: asked.demands.get(kind, np.zeros_like(asked.cores)).copy() for kind in amounts}
-    for kind, values in amounts.items():
-        demands[kind][who] = values[first] // np.where(even, 1, units[first])
-    allowed = asked.allowed
-    if allowed is not None:
-        which = allowed.which.copy()
-        which[who] = 0
-        allowed = replace(allowed, which=which)
-    return replace(asked, **found, demands=demands, allowed=allowed)
+class Lying:
+    """Jobs that hold nodes, as they lie there. The kernel's parts of a job are alike: one on each node, where it holds
+    as much on each; else so many on each as its cores there say, where it holds as much a core."""
+
+    def __init__(self, cells: Cells, amounts: Mapping[str, Ints]) -> None:
+        self._first = first = np.flatnonzero(np.diff(cells.job, prepend=-1))
+        self._who, self._count = cells.job[first], np.diff(first, append=len(cells.job))
+        self._cells, self._amounts = cells, amounts
+        self._unit = np.gcd.reduceat(cells.per, first)
+        units = cells.per // np.repeat(self._unit, self._count)
+        self._units = units[first]
+        self._even, by_core, self._bare = (np.ones(len(first), bool) for _ in range(3))
+        for values in amounts.values():
+            most = np.maximum.reduceat(values, first)
+            self._even &= most == np.minimum.reduceat(values, first)
+            self._bare &= most == 0
+            alike = values * np.repeat(self._units, self._count) == np.repeat(values[first], self._count) * units
+            by_core &= np.logical_and.reduceat(alike, first) & (values[first] % self._units == 0)
+        self._alike = self._even | by_core
+
+    @property
+    def uneven(self) -> Ints:
+        """Jobs of which neither is so."""
+        return self._who[~self._alike]
+
+    def parts(self, asked: Parts) -> Parts:
+        """These in place of what they ask."""
+        per, first, who, even = self._cells.per, self._first, self._who, self._even
+        held = np.add.reduceat(per, first)
+        found = {name: getattr(asked, name).copy() for name in ("parts", "most", "share", "less", "large")}
+        spread = self._bare & (self._count > 1) & (held == asked.cores[who])
+        found["parts"][who] = np.where(spread, 0, np.where(even, self._count, held // self._unit))
+        found["large"][who] = found["parts"][who]
+        found["most"][who] = np.where(even, 1, SEVERAL)
+        found["share"][who] = found["less"][who] = np.where(even, np.maximum.reduceat(per, first), self._unit)
+        demands = {kind: asked.demands.get(kind, np.zeros_like(asked.cores)).copy() for kind in self._amounts}
+        for kind, values in self._amounts.items():
+            demands[kind][who] = values[first] // np.where(even, 1, self._units)
+        allowed = asked.allowed
+        if allowed is not None:
+            which = allowed.which.copy()
+            which[who] = 0
+            allowed = replace(allowed, which=which)
+        return replace(asked, **found, demands=demands, allowed=allowed)
+
+
+def _divided(
+    snapshot: Snapshot, asked: Parts, cells: Cells, amounts: Mapping[str, Ints], uneven: Ints
+) -> tuple[Snapshot, Parts, Cells, dict[str, Ints]]:
+    """With each of these jobs as several that end together, one for each node: all but the first stand behind the other
+    jobs."""
+    n, mine = len(snapshot.jobs), np.isin(cells.job, uneven)
+    more = np.flatnonzero(mine & (np.diff(cells.job, prepend=-1) == 0))
+    rows, job = np.append(np.arange(n), cells.job[more]), cells.job.copy()
+    job[more] = n + np.arange(len(more))
+    order = np.argsort(job, kind="stable")
+    cores = asked.cores[rows]
+    cores[job[mine]] = cells.per[mine]
+    cells = Cells(*(one[order] for one in cells._replace(job=job)))
+    jobs, placed = snapshot.jobs[rows], np.zeros(len(job), snapshot.placed.dtype)
+    jobs["row"], jobs["cores"] = np.arange(len(rows)), cores
+    placed["job"], placed["low"], placed["high"], placed["per"] = cells.job, cells.node, cells.node, cells.per
+    ids = [*snapshot.job_ids, *(f"{snapshot.job_ids[k]}\n{n}" for n, k in enumerate(rows[n:].tolist()))]
+    users = [snapshot.users[k] for k in rows.tolist()]
+    snapshot = replace(snapshot, job_ids=ids, users=users, jobs=jobs, placed=placed)
+    return snapshot, replace(asked.of(rows), cores=cores), cells, {kind: one[order] for kind, one in amounts.items()}
 
 
 def _amounts(snapshot: Snapshot, platform: Platform, asked: Parts, cells: Cells) -> dict[str, Ints]:
@@ -131,16 +172,3 @@ def _refuse_more(snapshot: Snapshot, platform: Platform, amounts: Mapping[str, I
                 f"snapshot: jobs hold {used[node]:.0f} {kind} of node {node}, which has "
                 f"{platform.resources[kind][node]}: tell what each holds there (placed.memory_mb, gpu, gpu:KIND)"
             )
-
-
-def _refuse_uneven(snapshot: Snapshot, amounts: Mapping[str, Ints], cells: Cells, wrong: Ints) -> None:
-    """Of a job the kernel knows parts that are alike."""
-    if not len(wrong):
-        return
-    job = int(wrong[0])
-    mine = cells.job == job
-    told = ", ".join(f"{values[mine].tolist()} {kind}" for kind, values in amounts.items())
-    raise EscalaError(
-        f"snapshot: job {quoted(snapshot.job_ids[job])} holds {told} beside {cells.per[mine].tolist()} cores: all of "
-        "it has to be as much on each node, or as much a core: leave it out of placed, and it is reckoned as asked"
-    )
