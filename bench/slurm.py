@@ -1,9 +1,9 @@
 """Slurm's rules on a large site: jobs of a year on 1 000 nodes of 64 cores and 4 GPUs, four overlapping partitions,
 multifactor priority.
 
-Run: python -m bench.slurm [JOBS] [LOAD]. Prints processor seconds after one small run that compiles. Drawn jobs:
-log-normal run times, half of them on one node, the others on 2 to 32; requests of 1.05 to 4 times the run time; a fifth
-ask for GPUs.
+Run: python -m bench.slurm [JOBS] [LOAD] [SCHEDULER]. Prints processor seconds after one small run that compiles. Drawn
+jobs: log-normal run times, half of them on one node, the others on 2 to 32; requests of 1.05 to 4 times the run time; a
+fifth ask for GPUs.
 """
 
 from __future__ import annotations
@@ -69,14 +69,15 @@ def main() -> None:
     """Measure and print one line."""
     n = int(sys.argv[1]) if len(sys.argv) > 1 else YEAR_JOBS
     load = float(sys.argv[2]) if len(sys.argv) > 2 else 0.7
+    scheduler = sys.argv[3] if len(sys.argv) > 3 else "slurm"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "slurm.conf"
         path.write_text(CONF)
         site = escala.read_site(path)
-    escala.simulate(jobs_of(500, load), site, scheduler="slurm")
+    escala.simulate(jobs_of(500, load), site, scheduler)
     jobs = jobs_of(n, load)
     began = time.process_time()
-    result = escala.simulate(jobs, site, scheduler="slurm")
+    result = escala.simulate(jobs, site, scheduler)
     spent = time.process_time() - began
     found = result.summary()
     print(

@@ -16,6 +16,7 @@ from escala.estimates import lengths_us
 from escala.forks import check_fork
 from escala.kernel.clock import SECOND
 from escala.options import Options, microseconds
+from escala.partitions import Parted
 from escala.parts import Parts, parts_of
 from escala.platform import Platform
 from escala.workload import Workload
@@ -33,6 +34,11 @@ class Admitted:
     walltime_us: NDArray[np.int64]  # what policies see
     killed: NDArray[np.bool_]
     parts: Parts | None  # of the workload's rows; None: all take cores of any nodes
+
+    @property
+    def parted(self) -> Parted | None:
+        """Which partitions take the workload's rows; None where they leave none of them out."""
+        return None if self.parts is None else self.parts.parted
 
 
 def admit_jobs(workload: Workload, platform: Platform, options: Options) -> Admitted:
@@ -100,6 +106,12 @@ def _too_large(workload: Workload, platform: Platform, parts: Parts | None) -> N
     return cores > platform.total_cores if parts is None else parts.too_large(platform)
 
 
+def never(workload: Workload, row: int, site: Platform, why: str, else_: str) -> str:
+    """That a job is admitted nowhere on a site, in words."""
+    job = f"job {quoted(workload.jobs['job_id'][row])} of workload {workload.name!r}"
+    return f"{job} can never run on site {quoted(site.name)}: {why}: mend the job or the site, or {else_}"
+
+
 def refuse(
     workload: Workload, platform: Platform, too_large: NDArray[np.bool_], else_: str, parts: Parts | None = None
 ) -> None:
@@ -109,8 +121,11 @@ def refuse(
         return
     row, further = int(np.flatnonzero(too_large)[0]), int(too_large.sum()) - 1
     job = workload.jobs.row(row, named=True)
-    needs, mend = lacking(job, platform, parts, row)
     more = f" (and {further} more jobs)" if further else ""
+    why = parts.parted.refusal(row) if parts is not None and parts.parted is not None else ""
+    if why:
+        raise EscalaError(never(workload, row, platform, f"{why}{more}", else_))
+    needs, mend = lacking(job, platform, parts, row)
     raise EscalaError(f"job {job['job_id']!r} of workload {workload.name!r} needs {needs}{more}: {mend}, or {else_}")
 
 
@@ -129,6 +144,8 @@ def lacking(job: Mapping[str, Any], platform: Platform, parts: Parts | None, row
         demand, where = parts.told(row), "on nodes as they are"
     if parts is not None and parts.allowed is not None and bound:
         may = int(parts.allowed.mask(parts.which[row], platform.n_nodes).sum())
-        where = f"on the {may} of {number_of(platform.n_nodes, 'node')} that its {told_by(job)} leave"
+        by = [parts.parted.told(row)] if parts.parted is not None else []
+        told = ", ".join([*by, *filter(None, [told_by(job)])])
+        where = f"on the {may} of {number_of(platform.n_nodes, 'node')} that its {told} leave"
         mend = "let it lie on others"
     return f"{demand} and can never run {where} on platform {platform.name!r}", mend

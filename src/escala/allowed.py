@@ -1,4 +1,5 @@
-"""On which nodes of a platform jobs may lie: by the features that they need, and by the nodes that they name."""
+"""On which nodes of a platform jobs may lie: by the partitions that take them, the features that they need, and the
+nodes that they name."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError, quoted, said_of
+from escala.partitions import PARTITION, Parted, alike, codes_of
 from escala.platform import Platform
 from escala.platform.constraints import (
     Mask,
@@ -62,17 +64,18 @@ def strange_feature(job: Mapping[str, Any], platform: Platform) -> str | None:
     return strange_in(platform, job.get(FEATURES)) if has_features(platform) else None
 
 
-def allowed_of(jobs: pl.DataFrame, platform: Platform, columns: list[str]) -> Allowed | None:
-    """By those of `PLACES` that are among `columns`; None where all jobs may lie on all nodes. EscalaError for a node
-    that is not there, for another number of required nodes than a job asks for, and for too many different sets."""
+def allowed_of(
+    jobs: pl.DataFrame, platform: Platform, columns: list[str], parted: Parted | None = None
+) -> Allowed | None:
+    """By the partitions that take jobs, and those of `PLACES` that are among `columns`; None where all jobs may lie on
+    all nodes. EscalaError for a node that is not there, for another number of required nodes than a job asks for, and
+    for too many different sets."""
     names = [name for name in PLACES if name in columns]
-    if not names:
+    if not names and parted is None:
         return None
-    kind = np.zeros(len(jobs), np.int64)
-    for name in names:
-        codes = jobs[name].fill_null("").cast(pl.Categorical).to_physical().to_numpy().astype(np.int64)
-        _, first, kind = np.unique(kind * (codes.max(initial=0) + 1) + codes, return_index=True, return_inverse=True)
-    made = _Sets(jobs, platform, names)
+    by = [] if parted is None else [parted.kind]
+    first, kind = alike(len(jobs), [*by, *(codes_of(jobs[name]) for name in names)])
+    made = _Sets(jobs, platform, names, parted)
     found = np.array([made.add(int(row)) for row in first], np.int64)[kind]
     if not found.any():
         return None
@@ -85,8 +88,8 @@ def allowed_of(jobs: pl.DataFrame, platform: Platform, columns: list[str]) -> Al
 class _Sets:
     """The different sets of nodes, as bits; the first is of all."""
 
-    def __init__(self, jobs: pl.DataFrame, platform: Platform, names: list[str]) -> None:
-        self.jobs, self.platform, self.names = jobs, platform, names
+    def __init__(self, jobs: pl.DataFrame, platform: Platform, names: list[str], parted: Parted | None) -> None:
+        self.jobs, self.platform, self.names, self.parted = jobs, platform, names, parted
         self.places = places_of(platform)
         self.words = -(-platform.n_nodes // 64)
         self.sets = {self._packed(np.ones(platform.n_nodes, bool)): 0}
@@ -101,7 +104,8 @@ class _Sets:
 
     def add(self, row: int) -> tuple[int, int]:
         """The number of the set of a job, and how many nodes it requires."""
-        mask, required = np.ones(self.platform.n_nodes, bool), 0
+        n, required = self.platform.n_nodes, 0
+        mask = np.ones(n, bool) if self.parted is None else self.parted.masks[self.parted.kind[row]].copy()
         for name in self.names:
             text = self.jobs[name][row]
             if not text:
@@ -112,9 +116,10 @@ class _Sets:
             required = int(one.sum()) if name == REQUIRED else required
         number = self.sets.setdefault(self._packed(mask), len(self.sets))
         if len(self.sets) * self.words > MOST_WORDS:
+            names = [*([] if self.parted is None else [PARTITION]), *self.names]
             raise EscalaError(
-                f"jobs ask for more than {MOST_WORDS // self.words:,} different sets of the {self.platform.n_nodes:,} "
-                f"nodes of platform {quoted(self.platform.name)}: leave out columns ({', '.join(self.names)}), or jobs"
+                f"jobs ask for more than {MOST_WORDS // self.words:,} different sets of the {n:,} nodes of platform "
+                f"{quoted(self.platform.name)}: leave out columns ({', '.join(names)}), or jobs"
             )
         return number, required
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from escala.allowed import Allowed, allowed_of
 from escala.errors import EscalaError, number_of, quoted, said_of
 from escala.kernel.state import World
+from escala.partitions import Parted, parted_of
 from escala.platform import Platform
 from escala.platform.constraints import has_features, has_names
 from escala.platform.site import GPU, MEMORY
@@ -35,7 +36,7 @@ MOST_CELLS = 1_000_000  # of a table of jobs x shapes of nodes
 class Parts:
     """int64 [jobs] each: cores that they ask for; how many parts they have (0: cores of any nodes), how many of them a
     node may hold, cores of a large part, of the others, and how many are large; demand of each part by kind; which ask
-    for what no node has; on which nodes each may lie."""
+    for what no node has; on which nodes each may lie, and which partitions take them."""
 
     cores: Ints
     parts: Ints
@@ -46,6 +47,7 @@ class Parts:
     demands: dict[str, Ints] = field(default_factory=dict)
     never: NDArray[np.bool_] | None = None
     allowed: Allowed | None = None  # nodes on which each may lie; None: all
+    parted: Parted | None = None  # None: partitions leave none of them out
 
     @property
     def held(self) -> Ints:
@@ -121,9 +123,9 @@ class Parts:
         named = {name: getattr(self, name)[rows] for name in ("cores", "parts", "most", "share", "less", "large")}
         never = None if self.never is None else self.never[rows]
         allowed = None if self.allowed is None else self.allowed.of(rows)
-        return Parts(
-            **named, demands={kind: one[rows] for kind, one in self.demands.items()}, never=never, allowed=allowed
-        )
+        parted = None if self.parted is None else self.parted.of(rows)
+        demands = {kind: one[rows] for kind, one in self.demands.items()}
+        return Parts(**named, demands=demands, never=never, allowed=allowed, parted=parted)
 
 
 def most_single(made: Iterable[Parts | None]) -> int:
@@ -137,9 +139,9 @@ def of_columns(cores: Ints, single: NDArray[np.bool_], demands: dict[str, Ints])
     return Parts(cores, parts, np.ones_like(parts), cores, cores, parts, demands)
 
 
-def counting(jobs: Any, platform: Platform) -> dict[str, str]:
+def counting(jobs: Any, platform: Platform, parted: Parted | None = None) -> dict[str, str]:
     """The columns by which some jobs of a table ask for more than cores of any nodes: "" where they count on a
-    platform, else why they do not."""
+    platform, else why they do not. parted: whole nodes may be asked for by partitions too."""
     why = dict.fromkeys(OF_TASKS, "")
     why |= dict.fromkeys(OF_MEMORY, "" if MEMORY in platform.resources else "counts no memory")
     why |= dict.fromkeys(OF_GPUS, "" if GPU in platform.resources else "has no GPUs")
@@ -148,12 +150,19 @@ def counting(jobs: Any, platform: Platform) -> dict[str, str]:
     why[FEATURES] = "" if has_features(platform) else "has no features of nodes"
     why[EXCLUSIVE] = ""
     found = {one: why[one] for one in why if one in jobs.columns and jobs[one].null_count() < len(jobs)}
-    if EXCLUSIVE in found and platform.cores.min() < platform.cores.max():
-        asking = jobs[EXCLUSIVE].fill_null(False).to_numpy()
-        alike = whole_nodes(asking, allowed_of(jobs, platform, [one for one in found if not found[one]]), platform) > 0
+    asking = _exclusive(jobs, parted)
+    if asking.any() and platform.cores.min() < platform.cores.max():
+        columns = [one for one in found if not found[one]]
+        alike = whole_nodes(asking, allowed_of(jobs, platform, columns, parted), platform) > 0
         some = f", {OF_SOME}" if alike.any() else ""
         found[EXCLUSIVE] = "" if alike[asking].all() else f"has nodes of several sizes{some}"
     return found
+
+
+def _exclusive(jobs: Any, parted: Parted | None) -> NDArray[np.bool_]:
+    """Which jobs ask for whole nodes, by themselves or by their partition, bool [jobs]."""
+    asking: NDArray[np.bool_] = ints_of(jobs, EXCLUSIVE, 0) > 0
+    return asking if parted is None else asking | parted.exclusive
 
 
 def whole_nodes(asking: NDArray[np.bool_], allowed: Allowed | None, platform: Platform) -> Ints:
@@ -207,24 +216,28 @@ def parts_of(workload: Workload, platform: Platform) -> Parts | None:
     jobs = workload.jobs
     cores, single, demands = jobs["cores"].to_numpy(), jobs["single_node"].to_numpy(), demands_of(workload, platform)
     with said_of(f"workload {quoted(workload.name)}"):
-        columns = [name for name, why in counting(jobs, platform).items() if not why or name == EXCLUSIVE]
-        if columns:
-            return _Asked(jobs, platform, columns, demands).parts()
+        parted = parted_of(jobs, platform)
+        columns = [name for name, why in counting(jobs, platform, parted).items() if not why or name == EXCLUSIVE]
+        if columns or parted is not None:
+            return _Asked(jobs, platform, columns, demands, parted).parts()
     return of_columns(cores, single, demands) if single.any() or demands else None
 
 
 class _Asked:
-    """The jobs of a table by these of its columns; demands: those that it names."""
+    """The jobs of a table by these of its columns; demands: those that it names; parted: the partitions that take
+    them."""
 
-    def __init__(self, jobs: Any, platform: Platform, columns: list[str], demands: dict[str, Ints]) -> None:
-        self.jobs, self.platform, self.columns = jobs, platform, columns
+    def __init__(
+        self, jobs: Any, platform: Platform, columns: list[str], demands: dict[str, Ints], parted: Parted | None
+    ) -> None:
+        self.jobs, self.platform, self.columns, self.parted = jobs, platform, columns, parted
         self.named, self.cores = demands, jobs["cores"].to_numpy()
         self.nodes, self.tasks, self.per, self.per_node = tasks_of(jobs)
-        self.memory_core, self.memory_node, self.gpus_node, self.gpus_task, exclusive = (
-            self._ints(name) for name in (*OF_MEMORY, *OF_GPUS, EXCLUSIVE)
+        self.memory_core, self.memory_node, self.gpus_node, self.gpus_task = (
+            self._ints(name) for name in (*OF_MEMORY, *OF_GPUS)
         )
-        self.allowed = allowed_of(jobs, platform, columns)
-        self.whole = whole_nodes(exclusive > 0, self.allowed, platform)
+        self.allowed = allowed_of(jobs, platform, columns, parted)
+        self.whole = whole_nodes(_exclusive(jobs, parted), self.allowed, platform)
         if self.allowed is not None:
             self.nodes = np.where((self.nodes < 0) & (self.allowed.required > 0), 1, self.nodes)
 
@@ -256,7 +269,7 @@ class _Asked:
         most = np.where(packed, np.minimum(np.where(self.per_node > 0, self.per_node, self.tasks), parts), 1)
         of_part = np.where(packed, 1, -(-self.tasks // spread))  # tasks
         further = self._further(share, of_part, parts > 0)
-        return Parts(self.cores, parts, most, share, less, large, *further, self.allowed)
+        return Parts(self.cores, parts, most, share, less, large, *further, self.allowed, self.parted)
 
     def _fewest(self, shapes: Ints, counts: Ints, rows: Ints) -> Ints:
         """The fewest nodes that could hold each of these jobs, with its tasks dealt out evenly, of so many of each

@@ -24,12 +24,13 @@ from escala.kernel.drive import DRIVERS, SINGLE
 from escala.kernel.state import World
 from escala.kernel.world import table_of
 from escala.options import Options, Plan, microseconds
+from escala.partitions import pooled
 from escala.parts import most_single
 from escala.platform import Platform
 from escala.predictors import Predictors, by_model
 from escala.result import FORMAT, Result
 from escala.tables import NodeHistory, chunks_of, node_texts, switches_of, totals_of
-from escala.unseen import unseen_in, warn
+from escala.unseen import one_pool, unseen_in, warn
 from escala.workload import Workload
 
 CHUNKS_PER_JOB = 8  # room for recorded allocations to begin with, where there are so many nodes; it grows
@@ -43,8 +44,8 @@ INSTANTS_PER_JOB = 64  # guard: a run needs a few instants a job, its switches a
 class Simulation:
     """A batch of simulations on one platform: workloads + plan + options -> arrays; advance, command, result.
 
-    workloads: one, or one for each simulation of the batch. The kernel's tables are `world`; see `escala.kernel.state`.
-    numbers: by row, the number by which a View and Commands know a job; None: the row itself."""
+    workloads: one, or one for each simulation. The kernel's tables are `world`, see `escala.kernel.state`. partitions:
+    False: a site is one pool. numbers: by row, that by which a View and Commands know a job; None: the row itself."""
 
     def __init__(
         self,
@@ -52,6 +53,7 @@ class Simulation:
         platform: Platform,
         plan: Plan | Sequence[Plan],
         options: Options | None = None,
+        partitions: bool = True,
     ) -> None:
         self.workloads = [workloads] if isinstance(workloads, Workload) else list(workloads)
         self.platform, self.options = platform, options or Options()
@@ -66,8 +68,9 @@ class Simulation:
                     "read the workload with a speed, or name the platform's"
                 )
         self.told = [self.options.under(one) for one in plans]
-        self.admitted = [admit_jobs(w, platform, told) for w, told in zip(self.workloads, self.told, strict=True)]
-        self.unseen = [unseen_in(w.jobs, platform) for w in self.workloads]
+        at, pool = (platform, {}) if partitions else (pooled(platform), one_pool(platform))
+        self.admitted = [admit_jobs(w, at, told) for w, told in zip(self.workloads, self.told, strict=True)]
+        self.unseen = [unseen_in(w.jobs, at, c.parted) | pool for w, c in zip(self.workloads, self.admitted)]
         """By simulation, the columns by which its jobs ask for more than it looks at, and why."""
         warn(self.unseen)
         self.world = self._allocate(plans)

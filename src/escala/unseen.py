@@ -14,13 +14,16 @@ import numpy as np
 import polars as pl
 
 from escala.errors import EscalaWarning
+from escala.partitions import PARTITION, Parted, apart, pooled
 from escala.parts import OF_SOME, counting
 from escala.platform import Platform
 from escala.platform.site import GPU
-from escala.workload.shapes import BEGIN, KIND, OF_GPUS, OF_NODES, SHAPES
+from escala.workload.shapes import BEGIN, EXCLUSIVE, KIND, OF_GPUS, OF_NODES, SHAPES
 
 MIXED = f"GPUs without a kind bind in total only: the platform has several kinds on nodes {OF_SOME}"
 SLURM = "the scheduler slurm alone looks at it"
+ACROSS = "a job of several nodes that names several may lie across them, where Slurm takes one"
+POOL = "environments, rollout, and agents with a guard or a shield take the nodes of all as one pool"
 MOST_NAMED = 12
 Unseen = Mapping[str, str]
 """Column -> why a run does not look at it."""
@@ -66,14 +69,34 @@ def says_once(does: Callable[P, R]) -> Callable[P, R]:
     return wrapped
 
 
-def unseen_in(jobs: pl.DataFrame, platform: Platform) -> dict[str, str]:
+def unseen_in(jobs: pl.DataFrame, platform: Platform, parted: Parted | None = None) -> dict[str, str]:
     """The columns by which some jobs of a table ask for more than a run on a platform gives them, under any scheduler
-    but slurm, and why."""
-    counts = counting(jobs, platform)
+    but slurm, and why. parted: the partitions that take them."""
+    counts = counting(jobs, platform, parted)
     asked = [name for name in SHAPES if name != BEGIN and name in jobs.columns and jobs[name].null_count() < len(jobs)]
     why = {name: SLURM if name not in OF_NODES else f"the platform {counts[name]}" for name in asked}
     found = {name: reason for name, reason in why.items() if name not in OF_NODES or counts[name]}
+    found |= {EXCLUSIVE: f"the platform {counts[EXCLUSIVE]}"} if counts.get(EXCLUSIVE) else {}
+    found |= {PARTITION: ACROSS} if parted is not None and parted.across else {}
     return found | ({KIND: MIXED} if KIND in asked and KIND not in found and _mixed(jobs, platform) else {})
+
+
+def one_pool(platform: Platform) -> dict[str, str]:
+    """What a run does not look at that takes all nodes of a site as one pool, and why."""
+    return {PARTITION: POOL} if apart(platform) else {}
+
+
+def for_all(platform: Platform, policies: Iterable[Any]) -> Platform:
+    """The platform on which policies are judged side by side: as one pool where one of them takes it so."""
+    if not any(takes_pool(one) for one in policies):
+        return platform
+    warn([one_pool(platform)])
+    return pooled(platform)
+
+
+def takes_pool(policy: Any) -> bool:
+    """Does a policy take all nodes of a site as one pool?"""
+    return bool(getattr(policy, "one_pool", False))
 
 
 def _mixed(jobs: pl.DataFrame, platform: Platform) -> bool:
@@ -86,7 +109,7 @@ def _mixed(jobs: pl.DataFrame, platform: Platform) -> bool:
 
 def of_all(found: Unseen) -> list[str]:
     """Those of these columns at which the run does not look for any job."""
-    return [name for name, reason in found.items() if not str(reason).endswith(OF_SOME)]
+    return [name for name, reason in found.items() if not str(reason).endswith((OF_SOME, ACROSS))]
 
 
 def warn(found: Iterable[Unseen]) -> None:

@@ -16,8 +16,8 @@ from tests.unit.workload.test_filters import SACCT
 
 NAMES = ("--partition", "--user", "--account", "--since", "--until")
 LOOKED = (
-    "GPUs (1 job), memory (2 jobs), reservations (1 job); and what score files alone look at: 2 partitions (3 "
-    "jobs), 3 QOS (3 jobs)"
+    "GPUs (1 job), memory (2 jobs), reservations (1 job); and what score files alone look at: 3 QOS (3 jobs); and what "
+    "counts on a site that describes it, else score files alone look at it: 2 partitions (3 jobs)"
 )
 TOLD = f"the log has what no replay looks at: {LOOKED}"
 

@@ -65,7 +65,7 @@ def test_wrong_changes_are_one_line(escala_: Escala, log: Path) -> None:
     for more, why in (
         ([], "nothing changes"),
         (["--nodes", "x=1"], "no partition 'x'"),
-        (["--limit", "all=1"], "knows no limits"),
+        (["--limit", "root:max_jobs=1"], "knows no limits of accounts and QOS"),
     ):
         done = escala_("what-if", log, "--platform", "4x1", "--schedulers", "easy", *more)
         assert done.status == 2 and why in done.err and done.err.count("error: ") == 1, done.err

@@ -3,8 +3,8 @@ first breach.
 
 The tables are polars data frames or lists of dicts with the columns of docs/design.md, section 3; `allocations` has
 job_id, node, cores. A platform is a dict {"cores": [per node], "profiles": [dict], "profile_of": [per node],
-"resources": {kind: [per node]}, "names": [per node], "features": [per node]}; the last two may be left out. Times are
-compared in whole microseconds, joules to 1e-9 relative.
+"resources": {kind: [per node]}, "names": [per node], "features": [per node], "partitions": [dict of each]}; the last
+three may be left out. Times are compared in whole microseconds, joules to 1e-9 relative.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def numbers(intervals: str) -> list[int]:
 def check(result: Any, workload: Rows, platform: dict[str, Any], until_s: float | None = None) -> None:
     """All laws. `result` has .jobs, .nodes, .power and .allocations."""
     jobs, nodes, power, places = (rows(getattr(result, name)) for name in ("jobs", "nodes", "power", "allocations"))
+    workload = [as_asked(job, platform.get("partitions", [])) for job in workload]
     each_job_once(jobs, workload)
     times_of_jobs(jobs, workload, until_s)
     places_agree(jobs, places, workload)
@@ -128,18 +129,36 @@ def places_agree(jobs: Rows, places: Rows, workload: Rows) -> None:
 
 
 def where_they_may_lie(places: Rows, workload: Rows, platform: dict[str, Any]) -> None:
-    """Each node that a job has is one of those that it requires, none of those that it excludes, and has the features
-    that it asks for, where the platform has names and features."""
+    """Each node that a job has is of a partition that it names (its queue, or else the default) and that allows its
+    request; one of those that it requires, none of those that it excludes, and has the features that it asks for, where
+    the platform has partitions, names and features."""
     asked = {str(row["job_id"]): row for row in workload}
+    partitions = platform.get("partitions", [])
     names, features = platform.get("names"), platform.get("features", [])
     for place in places:
         job, node, what = asked[place["job_id"]], place["node"], f"job {place['job_id']} on node {place['node']}"
+        inside = not partitions or any(node in one["nodes"] for one in taking(job, partitions))
+        assert inside, f"{what}: partition {job.get('partition')}, queue {job.get('queue')}"
         if names is not None:
             assert not job.get("required_nodes") or names[node] in job["required_nodes"].split(","), what
             assert names[node] not in (job.get("excluded_nodes") or "").split(","), what
         if job.get("features") and any(features):
             has = has_them(job["features"], features[node])
             assert has, f"{what} with {features[node]}: {job['features']}"
+
+
+def as_asked(job: dict[str, Any], partitions: Rows) -> dict[str, Any]:
+    """A job that asks for whole nodes, if the first partition that takes it gives them."""
+    return job | {"exclusive": True} if any(one.get("exclusive") for one in taking(job, partitions)[:1]) else job
+
+
+def taking(job: dict[str, Any], partitions: Rows) -> Rows:
+    """The partitions that a job names, in its order, and that allow its request."""
+    known = {one["name"]: one for one in partitions}
+    queue = job.get("queue") if job.get("queue") in known else None
+    named = job.get("partition") or queue or ",".join(name for name in known if known[name].get("default"))
+    asked = [known[name] for name in re.split(", *", named)] if known else []
+    return [one for one in asked if one.get("up", True) and job["walltime_s"] <= (one.get("max_s") or math.inf)]
 
 
 def has_them(asked: str, features: list[str]) -> bool:

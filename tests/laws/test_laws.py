@@ -65,6 +65,16 @@ def test_a_job_on_a_node_where_it_may_not_lie_is_noticed() -> None:
             check(simulate([{**JOBS[1], "nodes": 1}], named), jobs, named)
 
 
+def test_a_job_outside_its_partition_is_noticed() -> None:
+    apart = {**PLATFORM, "partitions": [{"name": "p", "nodes": [0], "max_s": 20}, {"name": "q", "nodes": [1]}]}
+    apart["partitions"][1]["default"] = True
+    for asked in ({"partition": "q"}, {"partition": "p,q"}, {"queue": "q"}, {"queue": "r"}, {}):
+        jobs = [{**JOBS[1], "walltime_s": 60.0, **asked}]
+        check(simulate(jobs, apart), jobs, apart)
+        with pytest.raises(AssertionError, match="job b on node 0: partition"):
+            check(simulate([{**job, "nodes": 1} for job in jobs], PLATFORM), jobs, apart)
+
+
 def _set(table: str, row: int, **values: Any) -> Callable[[Tables], None]:
     def spoil(tables: Tables) -> None:
         getattr(tables, table)[row].update(values)

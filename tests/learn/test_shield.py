@@ -7,14 +7,17 @@ import json
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import escala
 from escala.cli.app import run
 from escala.envs.shield import Shielded, shielded
-from escala.errors import EscalaError
+from escala.errors import EscalaError, EscalaWarning
 from escala.kernel import codes
+from escala.platform.site import Partition
 from escala.policies import SCHEDULERS
+from escala.unseen import POOL
 from escala.workload import generate, write_swf
 
 pytestmark = pytest.mark.learn
@@ -46,6 +49,24 @@ def test_jobs_of_nodes_start_where_there_is_room_and_what_would_count_their_core
     for policy, what in ((shielded(unlearnt, seed=1), "shield"), (guarded.policy(), "guard")):
         with pytest.raises(EscalaError, match=f"its {what} counts cores of any nodes, and jobs go by nodes"):
             escala.simulate(jobs, "2x6", policy)
+
+
+def test_partitions_count_for_an_agent_alone_and_what_would_count_cores_takes_all_as_one_pool(
+    log: escala.Workload, unlearnt: escala.Agent
+) -> None:
+    plain = escala.Platform.uniform(4, 8)
+    parts = (Partition("a", (0, 1, 2), default=True), Partition("b", (3,)))
+    site = escala.Site("two", plain.cores, plain.profiles, plain.profile_of, partitions=parts)
+    jobs = log.head(40)
+    jobs = jobs.with_jobs(jobs.jobs.with_columns(partition=pl.lit("b"), cores=pl.col("cores").clip(upper_bound=8)))
+    assert set(escala.simulate(jobs, site, unlearnt.policy(seed=1)).jobs["nodes"]) == {"3"}
+    with pytest.warns(EscalaWarning, match=POOL):
+        behind = escala.simulate(jobs, site, shielded(unlearnt, seed=1))
+    assert behind.jobs.equals(escala.simulate(jobs, plain, shielded(unlearnt, seed=1)).jobs)
+    guarded = escala.train("escala/Scheduling-v0", log, "32x1", preset="queue", steps=1, seed=3, guard_s=3600.0)
+    with pytest.warns(EscalaWarning, match=POOL):
+        judged = escala.evaluate(guarded, [jobs], site, ["easy"], runs=1)
+    assert judged.equals(escala.evaluate(guarded, [jobs], plain, ["easy"], runs=1)), "side by side, all on one pool"
 
 
 def test_a_bad_agent_does_much_better_behind_it(log: escala.Workload, unlearnt: escala.Agent) -> None:

@@ -41,8 +41,11 @@ def askable(case: Case) -> Case | None:
     for ending in ("estimate=runtime", "estimate=estimate_s"):
         if ending in options["scheduler"]:
             return None
-    jobs = [job for job in case.jobs if is_possible(job, case.platform, "never")]
-    return replace(case, options=options, jobs=jobs) if jobs else None
+    platform = {name: value for name, value in case.platform.items() if name != "partitions"}
+    apart = ("partition", "queue")  # a desk knows none
+    jobs = [{name: value for name, value in job.items() if name not in apart} for job in case.jobs]
+    jobs = [job for job in jobs if is_possible(job, platform, "never")]
+    return replace(case, platform=platform, options=options, jobs=jobs) if jobs else None
 
 
 def differences(

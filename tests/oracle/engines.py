@@ -55,6 +55,11 @@ def platform_of(case: Case) -> Any:
     import escala
 
     site = {name: tuple(case.platform[name]) for name in ("names", "features") if name in case.platform}
+    if "partitions" in case.platform:
+        site["partitions"] = tuple(
+            escala.platform.site.Partition(**{**one, "nodes": tuple(one["nodes"])})
+            for one in case.platform["partitions"]
+        )
     return (escala.Site if site else escala.Platform)(
         name="world",
         cores=case.platform["cores"],

@@ -5,8 +5,9 @@ Written from the rule (docs/design.md, section 4), for one job at a time. `nodes
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ class Parts(NamedTuple):
     allowed: frozenset[int] | None = None  # numbers of the nodes on which they may lie; None: all
 
 
-def parts_of(row: dict[str, Any], nodes: list[Node]) -> Parts | None:
+def parts_of(row: dict[str, Any], nodes: list[Node], partitions: Sequence[dict[str, Any]] = ()) -> Parts | None:
     """None: cores of any nodes."""
     kinds = nodes[0].capacity if nodes else {}
     cores, single = int(row["cores"]), bool(row.get("single_node"))
@@ -31,9 +32,11 @@ def parts_of(row: dict[str, Any], nodes: list[Node]) -> Parts | None:
         (row.get(f"memory_mb_per_{what}") or 0) * ("memory" in kinds) for what in ("core", "node")
     )
     gpus_node, gpus_task = ((row.get(f"gpus_per_{what}") or 0) * ("gpu" in kinds) for what in ("node", "task"))
-    allowed = allowed_of(row, nodes)
+    taking = taking_of(row, partitions) if partitions else None
+    allowed = allowed_of(row, nodes, taking)
     mine = [node for node in nodes if allowed is None or node.number in allowed]
-    whole = mine[0].cores if row.get("exclusive") and len({node.cores for node in mine}) == 1 else 0
+    exclusive = row.get("exclusive") or (taking and taking[0].get("exclusive"))
+    whole = mine[0].cores if exclusive and len({node.cores for node in mine}) == 1 else 0
     required = row.get("required_nodes") and nodes[0].name is not None
     asked = row.get("nodes") or (1 if single else None)
     count = asked or (1 if required else None)
@@ -67,15 +70,32 @@ def parts_of(row: dict[str, Any], nodes: list[Node]) -> Parts | None:
     return Parts(found, most, wanted, bool(kind and some and f"gpu:{kind}" not in kinds), allowed)
 
 
-def allowed_of(row: dict[str, Any], nodes: list[Node]) -> frozenset[int] | None:
+def taking_of(row: dict[str, Any], partitions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of the partitions that a job names, else of its queue or the default, those that take it."""
+    named = row.get("partition")
+    if named is None and row.get("queue") in {one["name"] for one in partitions}:
+        named = row["queue"]
+    asked = [one for one in partitions if one.get("default")] if named is None else []
+    for name in [] if named is None else named.split(","):
+        asked += [one for one in partitions if one["name"] == name.strip()]
+    limit = 60 * math.ceil(row["walltime_s"] / 60 - 1e-9)
+    return [one for one in asked if one.get("up", True) and limit <= (one.get("max_s") or math.inf)]
+
+
+def allowed_of(
+    row: dict[str, Any], nodes: list[Node], taking: list[dict[str, Any]] | None = None
+) -> frozenset[int] | None:
     """The nodes on which a job may lie, None: all. Features count where some node has one, names where nodes are
-    named. A feature that no node has is of no node, whatever it is joined to."""
+    named. A feature that no node has is of no node, whatever it is joined to. taking: the partitions, if there are
+    any."""
     every = frozenset(node.number for node in nodes)
     known = {word for node in nodes for word in node.features}
     words = re.findall("[&|,()]|[^&|,()]+", row.get("features") or "") if known else []
     if set(words) - known - set("&|,()"):
         return frozenset()
     found = having(words, nodes)
+    if taking is not None:
+        found &= {number for one in taking for number in one["nodes"]}
     required, excluded = (row.get(f"{what}_nodes") for what in ("required", "excluded"))
     if required and nodes[0].name is not None:
         found &= {node.number for node in nodes if node.name in required.split(",")}

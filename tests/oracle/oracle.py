@@ -3,7 +3,8 @@ tables.
 
 Input: jobs as a list of dicts (columns of the workload table: job_id, submit_s, runtime_s, walltime_s, cores; optional
 load, single_node, demand_<kind>, user) and a platform {"cores": [per node], "profiles": [dict or Profile],
-"profile_of": [per node], "resources": {kind: [per node]}, "names": [per node], "features": [per node]}.
+"profile_of": [per node], "resources": {kind: [per node]}, "names": [per node], "features": [per node], "partitions":
+[dict of each]}.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def simulate(
     calls_s: Sequence[float] = (),  # times at which a decision was asked for
 ) -> Tables:
     nodes = make_nodes(platform, start_off)
-    rows = make_jobs(jobs, nodes, oversized)
+    rows = make_jobs(jobs, nodes, oversized, platform.get("partitions", ()))
     margin = plan_margin_s if plan_margin_s is not None else (5.0 if rules == "batsched" else 0.0)
     parts = ({"estimate": "last2"} if scheduler.startswith("easy+") else {}) | split(scheduler)[1]
     estimate, order_estimate = parts.get("estimate", estimate), parts.get("order_estimate", order_estimate)
@@ -118,11 +119,13 @@ def make_nodes(platform: dict[str, Any], start_off: bool) -> list[Node]:
     return nodes
 
 
-def make_jobs(jobs: list[dict[str, Any]], nodes: list[Node], oversized: str) -> list[Job]:
+def make_jobs(
+    jobs: list[dict[str, Any]], nodes: list[Node], oversized: str, partitions: Sequence[dict[str, Any]] = ()
+) -> list[Job]:
     rows: list[Job] = []
     total = sum(node.cores for node in nodes)
     for number, row in enumerate(jobs):
-        parts = parts_of(row, nodes)
+        parts = parts_of(row, nodes, partitions)
         job = Job(
             number,
             str(row["job_id"]),

@@ -39,15 +39,16 @@ def test_kernel_equals_oracle(family: str) -> None:
 @pytest.mark.parametrize("family", ["strict", "greedy", "easy", "priority", "easy-fast"])
 def test_kernel_equals_oracle_where_jobs_ask_for_nodes(family: str) -> None:
     """Of 800 worlds of each family those in which some do."""
-    found = bound = 0
+    found = bound = parted = 0
     for number in range(800):
         case = draw(random.Random(f"nodes/{family}/{number}"), FAMILIES[family], 12, 0.0, True)
         if any(job.get(name) is not None for job in case.jobs for name in ASKED):
             found += 1
             bound += "features" in case.platform and any(job.get("features") for job in case.jobs)
+            parted += "partitions" in case.platform
             assert not differences(case), case.program()
             check(run_kernel(case), case.jobs, case.platform, case.options.get("until_s"))
-    assert found > 60 and bound > 20
+    assert found > 60 and bound > 20 and parted > 20
 
 
 def test_what_sleeps_is_not_planned_with_before_the_end_of_the_hold() -> None:

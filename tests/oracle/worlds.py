@@ -300,6 +300,8 @@ def shape_jobs(
             if dropped or is_possible(asked, platform, options["shutdown"]):
                 job |= asked
                 break
+    if "names" in platform and rng.random() < 0.5:
+        draw_partitions(rng, jobs, platform, options)
 
 
 def draw_shape(rng: random.Random, nodes: int) -> dict[str, Any]:
@@ -338,10 +340,32 @@ def draw_places(rng: random.Random, nodes: int, count: int) -> dict[str, Any]:
     return found
 
 
+def draw_partitions(
+    rng: random.Random, jobs: list[dict[str, Any]], platform: dict[str, Any], options: dict[str, Any]
+) -> None:
+    """Partitions that overlap, some with limits, and one of all nodes for jobs that fit no other."""
+    nodes = range(len(platform["cores"]))
+    every: dict[str, Any] = {"name": "all", "nodes": [*nodes], "default": rng.random() < 0.5}
+    platform["partitions"] = [every]
+    for name in rng.sample(("p", "q", "r"), rng.randint(1, 3)):
+        one = {"name": name, "nodes": sorted(rng.sample(nodes, rng.randint(1, len(nodes))))}
+        one |= {"max_s": rng.choice((None, None, None, 60, 120)), "up": rng.random() < 0.9}
+        platform["partitions"].append(one | {"exclusive": rng.random() < 0.2})
+    if not every["default"]:
+        rng.choice(platform["partitions"])["default"] = True
+    known = [one["name"] for one in platform["partitions"]]
+    for job in jobs:
+        several = ", ".join(rng.sample(known, rng.randint(1, len(known))))
+        asked = {"partition": rng.choice((None, several, *known)), "queue": rng.choice((None, "none", *known))}
+        dropped = options.get("oversized") == "drop" and not is_possible(job | asked, platform, "never")
+        possible = dropped or is_possible(job | asked, platform, options["shutdown"])
+        job |= asked if possible else {"partition": "all", "queue": None}
+
+
 def is_possible(job: dict[str, Any], platform: dict[str, Any], shutdown: str) -> bool:
     """Could the job run on the empty platform, whatever nodes an off-reservation keeps?"""
     nodes = make_nodes(platform, False)
-    parts = parts_of(job, nodes)
+    parts = parts_of(job, nodes, platform.get("partitions", ()))
     kept = int(shutdown.partition(":")[2]) if shutdown.startswith("off-reservation") else 0
     if parts is None:
         return bool(job["cores"] <= sum(sorted(platform["cores"])[: len(nodes) - kept]))

@@ -19,6 +19,7 @@ from escala.platform import Platform, read_platform
 from escala.policies import simulate
 from escala.policy import name_of
 from escala.result import Result
+from escala.unseen import for_all
 from escala.writing import Pieces
 
 BASELINES = ("timeout:0", "timeout:300", "oracle", "hold:0.25")
@@ -70,6 +71,7 @@ def evaluate(
     policies += [("agent", run, agent.policy(sampled=True, seed=seed + run)) for run in range(runs)]
     if argmax:
         policies.append(("agent (argmax)", 0, agent.policy(sampled=False)))
+    machine = for_all(machine, [policy for _, _, policy in policies])
     kept = Pieces(None, None) if pieces is None else pieces
     rows = []
     for k, (name, run, policy) in enumerate(policies):

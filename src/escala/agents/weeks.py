@@ -16,6 +16,7 @@ from escala.policy import name_of
 from escala.tuning.judge import Ratio, ratios
 from escala.tuning.measures import Figures, figures, jobs_of
 from escala.tuning.split import DAY_S, WEEK_S, Split
+from escala.unseen import for_all
 from escala.workload import Workload
 from escala.workload.transform import shift
 
@@ -78,6 +79,7 @@ def evaluate_weeks(
         for run in range(runs)
     ]
     chosen.append((GREEDY, agent.policy(sampled=False)))
+    machine = for_all(machine, [policy for _, policy in chosen])
     waits = {}
     for k, (name, policy) in enumerate(chosen):
         waits[name] = (

@@ -14,7 +14,7 @@ from escala.calibration.curves import levels
 from escala.calibration.order import lag, order
 from escala.calibration.placed import MOST_PLACED
 from escala.errors import EscalaError
-from escala.platform import Platform
+from escala.platform import Platform, Site
 from escala.platform.hostlist import count_of, folded, hosts_of, in_order
 from escala.workload import Workload
 from escala.workload.filters import ABSOLUTE_FROM_S
@@ -208,11 +208,12 @@ def _nodes(log: Workload, machine: Platform) -> list[str]:
 def _ignored(log: Workload, machine: Platform, about: dict[str, Any]) -> list[str]:
     """What the log says of its jobs that this replay does not heed."""
     slurm = str(about["scheduler"]).partition(":")[0] == "slurm"
+    parted = slurm or isinstance(machine, Site)
     there = {
         "GPUs": "gpu" in machine.resources,
         "memory": "memory" in machine.resources,
-        "partitions": slurm,
-        "queues": slurm,
+        "partitions": parted,
+        "queues": parted,
     }
     names = [f"{name} ({jobs_told(entry)})" for name, entry in log.ignored.items() if not there.get(name, False)]
     rest = "" if slurm else " An order of the queue other than the site's own is no test of the site."

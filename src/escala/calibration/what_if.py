@@ -82,8 +82,12 @@ def what_if(
         *(one for changes, texts in kinds for text in texts for one in changes(site, text)),
     ]
     blind = [str(name) for name in schedulers if not is_slurm(name)]
-    if (limits or qos) and blind:
-        raise EscalaError(f"what-if: {blind[0]} knows no limits: give scheduler slurm alone, or leave the limit out")
+    unknown = [one for one in limits if ":" in one.partition("=")[0]] + list(qos)
+    if unknown and blind:
+        raise EscalaError(
+            f"what-if: {blind[0]} knows no limits of accounts and QOS ({unknown[0]}): give scheduler slurm alone, or "
+            "leave the limit out"
+        )
     if len(worlds) == 1:
         raise EscalaError(
             "what-if: nothing changes: give nodes, such as batch=-10%..+10%, a limit, such as batch=12:00:00, or a qos"

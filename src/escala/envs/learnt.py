@@ -208,6 +208,11 @@ class LearntScheduler(_Learnt):
         """What of it counts cores of any nodes; "" for nothing."""
         return "its guard" if self.options.guard_s > 0 else ""
 
+    @property
+    def one_pool(self) -> bool:  # type: ignore[override]
+        """As of `EnvPolicy`: what counts cores does."""
+        return bool(self._counting)
+
     def _suits(self, simulation: Any, i: int) -> None:
         if self._counting and not simulation.plain:
             raise EscalaError(

@@ -53,7 +53,7 @@ class ShieldedShutdown(LearntShutdown):
     those overruled.
     """
 
-    remembers_rows = True
+    remembers_rows = one_pool = True
 
     def __init__(
         self,

@@ -27,6 +27,7 @@ from escala.live.rows import Rows
 from escala.live.snapshot import DEMAND, IN_ORDER, Snapshot
 from escala.live.state_file import reading_state, take_state, told_state, write_state
 from escala.live.tables import Tables, stand_ins
+from escala.partitions import pooled
 from escala.parts import Parts
 from escala.platform import Platform, read_platform
 from escala.policies.run import TURNS, decider
@@ -49,6 +50,7 @@ class Desk:
 
     def __init__(self, platform: Any, scheduler: Any = "easy", shutdown: Any = "never", **options: Any) -> None:
         self.platform: Platform = platform if isinstance(platform, Platform) else read_platform(platform)
+        self._pool = pooled(self.platform)
         first = stand_ins(1, self.platform, 0)
         self._asked = asked(self.platform, scheduler, shutdown, first, options)
         self.name = f"{name_of(scheduler)} + {name_of(shutdown)}"
@@ -62,7 +64,7 @@ class Desk:
 
     def _simulation_of(self, log: Workload) -> Simulation:
         plan = asked_plan(self._asked, log)
-        return Simulation(log, self.platform, plan, self._asked.options)
+        return Simulation(log, self._pool, plan, self._asked.options)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -74,7 +76,7 @@ class Desk:
         never run are refused in the orders, and no policy sees them. EscalaError for a snapshot that makes no sense: it
         leaves no trace, but in a policy object that was asked already."""
         self._begin(snapshot)
-        snapshot, parts, refused = fitting(snapshot, self.platform)
+        snapshot, parts, refused = fitting(snapshot, self._pool)
         before = self._carried.copy()
         try:
             self._load(snapshot, parts)
@@ -199,7 +201,7 @@ class Desk:
         if first < 1:
             raise EscalaError(f"plan: first={first}: give 1 or more jobs")
         self._begin(snapshot)
-        snapshot, parts, _ = fitting(snapshot, self.platform)
+        snapshot, parts, _ = fitting(snapshot, self._pool)
         before = self._carried.copy()
         try:
             self._load(snapshot, parts)

@@ -149,9 +149,10 @@ class Rollout:
     many kinds of job are tried at a decision. depth: at most so many waiting jobs are looked at, the first in the
     base's order. every_s: after a choice to wait, look again at the next multiple of this, s; None: after the mean time
     to the next event. optimism: of several bases, 1 takes the best in each future, 0 the best in the mean, between them
-    a mixture. Jobs take cores of any nodes, others are
-    refused; nodes are taken as on.
+    a mixture. Jobs take cores of any nodes, others are refused; nodes are taken as on, and partitions as one pool.
     """
+
+    one_pool = True
 
     def __init__(
         self,

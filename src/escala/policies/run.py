@@ -32,7 +32,7 @@ from escala.result import Result
 from escala.sealed import Budget, Command
 from escala.simulation import Simulation
 from escala.slurm.named import is_slurm
-from escala.unseen import of_all
+from escala.unseen import of_all, takes_pool
 from escala.workload import Workload, read_workload
 
 Progress = Callable[[float], None]  # share done, 0..1
@@ -320,7 +320,8 @@ def simulate_loaded(
     told = chosen_options.under(chosen.plan)
     knows = chosen.knows(told.estimate, told.ordered_by, *foretold(told.columns(chosen.plan), loaded.jobs))
     began = time.perf_counter()
-    simulation = Simulation(loaded, machine, chosen.plan, chosen_options)
+    pool = takes_pool(chosen.scheduler) or takes_pool(chosen.shutdown)
+    simulation = Simulation(loaded, machine, chosen.plan, chosen_options, partitions=not pool)
     run(simulation, 0, chosen, progress, log)
     about: dict[str, Any] = {
         "scheduler": name_of(scheduler),
@@ -335,6 +336,8 @@ def simulate_loaded(
         "order_estimate": told.order_estimate,
     }
     looked_at = told.columns(chosen.plan) | model_columns(told.estimate) | model_columns(told.ordered_by)
+    parted = simulation.admitted[0].parted
+    looked_at |= set(parted.columns) if parted is not None else set()
     if columns := loaded.column_digests(looked_at, of_all(simulation.unseen[0])):
         about["columns"] = columns
     if objects := [role for role, given in roles.items() if given is not None and not isinstance(given, str)]:

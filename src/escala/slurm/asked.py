@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.errors import EscalaError, quoted, said_of
+from escala.errors import quoted, said_of
 from escala.kernel.slurm import tables as t
+from escala.partitions import barred, limits_of, named_in, partitions_of
 from escala.platform.closures import FLEX
 from escala.platform.constraints import features_mask, named_mask, places_of, refuse_others, strange_in
 from escala.platform.site import Partition, Site
@@ -77,10 +78,7 @@ class Asking:
         self.workload, self.site, self.settings = workload, site, settings
         self.shape = shapes_of(workload, site, settings)
         told = Columns(workload.jobs)
-        named = told.texts("partition")
-        queues = told.texts("queue")
-        known = {one.name for one in site.partitions}
-        self.named = [a if a is not None else b if b in known else None for a, b in zip(named, queues, strict=True)]
+        self.named = named_in(workload.jobs, site).to_list()
         self.features, self.kinds = told.texts("features"), told.texts("gpu_kind")
         self.required, self.excluded = told.texts("required_nodes"), told.texts("excluded_nodes")
         self.accounts, self.qos, self.users = told.texts("account"), told.texts("qos"), told.texts("user")
@@ -88,11 +86,7 @@ class Asking:
         # of a site that has none, all are left out
         self.inside = told.texts("reservation") if self.names else [None] * len(workload)
         self.bounded = Bounded(site, settings.limits)
-        limited = (
-            workload.jobs["limited"].to_numpy() if "limited" in workload.jobs.columns else np.ones(len(workload), bool)
-        )
-        walltime = workload.jobs["walltime_s"].to_numpy()
-        self.minutes = np.where(limited, np.ceil(walltime / 60 - 1e-9) * 60, t.NONE).astype(np.int64)
+        self.minutes = limits_of(workload.jobs)
         self.classes: dict[tuple[int | str | None, ...], int] = {}
         self.places = places_of(site)
         self.masks: list[NDArray[np.bool_]] = []
@@ -134,7 +128,9 @@ class Asking:
         """Its records, and why there is none."""
         why = self._kept_out(j) or self._lacking(j)
         mine: list[Record] = []
-        for part in self._partitions(j) if not why else ():
+        with said_of(self._who(j)):
+            asked = [] if why else partitions_of(self.site, self.named[j])
+        for part in asked:
             found = self._record(j, part, not mine)
             if isinstance(found, str):
                 why = why or found
@@ -196,19 +192,6 @@ class Asking:
             return f"it asks for GPUs of kind {quoted(kind)}, and site {quoted(self.site.name)} has {known}"
         return ""
 
-    def _partitions(self, j: int) -> list[Partition]:
-        name = self.named[j]
-        if name is None:
-            usual = self.site.default_partition
-            if usual is None:
-                raise EscalaError(
-                    f"{self._who(j)} names no partition, and site {quoted(self.site.name)} has no default: mark one "
-                    "(Default=YES, default = true), or give the column partition"
-                )
-            return [usual]
-        with said_of(self._who(j)):
-            return [self.site.partition(one.strip()) for one in name.split(",")]
-
     def _who(self, j: int) -> str:
         return f"workload {quoted(self.workload.name)}: job {quoted(self.workload.jobs['job_id'][j])}"
 
@@ -219,7 +202,7 @@ class Asking:
         if limit < 0:
             limit = int(min(part.default_s if part.default_s is not None else part.max_s or ENDLESS_S, ENDLESS_S))
             limit = min(limit, int(kept.max_s)) if kept is not None and kept.max_s is not None else limit
-        why = self._barred(j, part, limit)
+        why = barred(part, limit, int(self.shape[j, t.MIN_NODES]), self.accounts[j], self.qos[j])
         if why:
             return f"partition {quoted(part.name)} {why}"
         row = self.shape[j]
@@ -261,22 +244,6 @@ class Asking:
                     mask &= ~named_mask(self.site, self.places, self.excluded[j])
                 self.masks.append(mask & features_mask(self.site, self.features[j]))
         return self.classes[key]
-
-    def _barred(self, j: int, part: Partition, limit: int) -> str:
-        if not part.up:
-            return "is down"
-        if part.max_s is not None and limit > part.max_s:
-            return f"allows {part.max_s:g} s, not {limit}"
-        wanted = int(self.shape[j, t.MIN_NODES])
-        if part.max_nodes is not None and wanted > part.max_nodes:
-            return f"allows {part.max_nodes} nodes, not {wanted}"
-        for what, mine, may, not_ in (
-            ("account", self.accounts[j], part.accounts, part.denied_accounts),
-            ("qos", self.qos[j], part.qos, part.denied_qos),
-        ):
-            if mine is not None and ((may and mine not in may) or mine in not_):
-                return f"does not admit {what} {quoted(mine)}"
-        return ""
 
     def _never_fits(self, row: Ints, mask: NDArray[np.bool_]) -> str:
         """Why a job of this shape would not fit these nodes if they were empty; "" where it would."""

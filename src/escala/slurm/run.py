@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from escala.admit import arrivals_us
+from escala.admit import arrivals_us, never
 from escala.errors import EscalaError, quoted
 from escala.kernel import codes
 from escala.kernel.slurm import tables as t
@@ -81,10 +81,7 @@ def asked_of(
     if asked.refused and options.oversized == "error":
         j, why = next(iter(asked.refused.items()))
         more = f" (and {len(asked.refused) - 1} more jobs)" if len(asked.refused) > 1 else ""
-        raise EscalaError(
-            f"job {quoted(workload.jobs['job_id'][j])} of workload {workload.name!r} can never run on site "
-            f"{quoted(site.name)}: {why}{more}: mend the job or the site, or {else_}"
-        )
+        raise EscalaError(never(workload, j, site, f"{why}{more}", else_))
     return site, settings, asked
 
 

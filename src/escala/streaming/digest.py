@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ USUAL = {"load": 1.0, "single_node": False, "limited": True}
 class JobsDigest:
     """SHA-256 of what a replay in pieces sees of the jobs: the columns `SEEN`, of those of `USUAL`, of demands and of
     what jobs ask of nodes the other values, with the numbers of their jobs, and the date at which the clock begins. It
-    is not `Workload.digest`, which takes one column behind the other."""
+    is not `Workload.digest`, which takes one column behind the other. more: further columns of names."""
 
-    def __init__(self) -> None:
+    def __init__(self, more: Iterable[str] = ()) -> None:
         self.origin_s = 0.0  # as of a workload
+        self._names = (*OF_NODES, *more)
         self._columns: dict[str, Any] = {name: hashlib.sha256() for name in SEEN}
         self._jobs = 0
 
@@ -29,7 +31,7 @@ class JobsDigest:
         """The jobs behind those before."""
         for name in SEEN:
             self._columns[name].update(np.ascontiguousarray(jobs[name].to_numpy()).data)
-        for name in (name for name in OF_NODES if name in jobs.columns):
+        for name in (name for name in self._names if name in jobs.columns):
             others = jobs[name].is_not_null().arg_true()
             if len(others):
                 told = zip((others + self._jobs).to_list(), jobs[name].gather(others).to_list(), strict=True)

@@ -18,6 +18,7 @@ from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.metrics.recorded import RECORDED, means_beside
 from escala.options import Options, Plan, with_options
+from escala.partitions import BY, QUEUE, described
 from escala.platform import Platform, read_platform
 from escala.policies.files import policy_files
 from escala.policies.run import check_power, pair
@@ -100,7 +101,7 @@ def stream(
 
     def replay(on_disk: bool) -> Streamed:
         log, window = (
-            Pieces(path, jobs, on_disk=on_disk, scratch=folder, **reading),
+            Pieces(path, jobs, keeps=BY if described(machine) else (), on_disk=on_disk, scratch=folder, **reading),
             _Window(machine, scheduler, shutdown, told),
         )
         with tempfile.TemporaryDirectory(prefix="parts-", dir=folder) as parts:
@@ -153,7 +154,7 @@ class _Window:
         self.carried: Carried | None = None
         self.about: dict[str, Any] = {}
         self.unseen: dict[str, str] = {}
-        self.digest = JobsDigest()
+        self.digest = JobsDigest((QUEUE, *BY) if described(machine) else ())
         self.window_us = 0, 0  # first arrival to last finish
         self.totals = pl.DataFrame()
 

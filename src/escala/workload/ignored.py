@@ -37,7 +37,9 @@ SCORED = ("partitions", "queues", "QOS")
 """Of these, what a score file may give priorities by name."""
 OF_NODES = ("GPUs", "memory")
 """And, where the log was read with `shapes`, what counts on a platform that has it."""
-SHAPED = ("reservations", *SCORED)
+PARTED = ("partitions", "queues")
+"""And what says on which nodes of a site a job may lie."""
+SHAPED = ("reservations", "QOS")
 """And what Slurm's rules heed on a site that describes it."""
 COLUMNS = (*AMOUNTS, "priority", *NAMED)
 KEPT = tuple(name for name in LATER if name not in COLUMNS)
@@ -155,13 +157,14 @@ def told(ignored: Mapping[str, Mapping[str, Any]], shapes: bool = False) -> str:
     slurm = "the scheduler slurm alone looks at, as far as the site describes it"
     nodes = "counts where the platform has it"
     site = "counts on a site alone (--platform site.toml; on any other, and in a stream, jobs take cores of any nodes)"
-    who = ("no replay looks at", "score files alone look at", slurm, nodes, site)
+    parted = "counts on a site that describes it, else score files alone look at it"
+    who = ("no replay looks at", "score files alone look at", slurm, nodes, site, parted)
     parts: dict[str, list[str]] = {one: [] for one in who}
-    nobody, scores, shaped, of_nodes, on_site = parts.values()
+    nobody, scores, shaped, of_nodes, on_site, partly = parts.values()
     for name, about in ignored.items():
         several = f"{about['values']:,} " if "values" in about else ""
         heeded = of_nodes if shapes and name in OF_NODES else shaped if shapes and name in SHAPED else None
-        heeded = on_site if name == NODES else heeded
+        heeded = on_site if name == NODES else partly if name in PARTED else heeded
         heeded = heeded if heeded is not None else scores if name in SCORED else nobody
         heeded.append(f"{several}{name} ({jobs_told(about)})")
     said = [f"{who}: {', '.join(what)}" for who, what in parts.items() if what]

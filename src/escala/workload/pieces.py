@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,9 +36,10 @@ class Pieces:
     them with these options (`OPTIONS`), on the same clock. What one instant submits stays together. After the last,
     `cleaning` and `firsts` tell of all.
 
-    on_disk: sort the records by way of a temporary folder, as is always done with formats that are in another order:
-    else a log that is not nearly in the order of submission is `ordering.OutOfOrder`. scratch: where that folder is
-    made; by default where temporary files are. EscalaError for other formats.
+    keeps: which of `columns.NAMED` stay. on_disk: sort the records by way of a temporary folder, as is always done with
+    formats that are in another order: else a log that is not nearly in the order of submission is
+    `ordering.OutOfOrder`. scratch: where that folder is made; by default where temporary files are. EscalaError for
+    other formats.
     """
 
     def __init__(
@@ -46,11 +47,12 @@ class Pieces:
         path: str | Path,
         jobs: int = PIECE,
         *,
+        keeps: Collection[str] = (),
         on_disk: bool = False,
         scratch: str | Path | None = None,
         **options: Any,
     ) -> None:
-        self.path, self.jobs, self.on_disk, self.scratch = Path(path), jobs, on_disk, scratch
+        self.path, self.jobs, self.keeps, self.on_disk, self.scratch = Path(path), jobs, keeps, on_disk, scratch
         self._records = Records(self.path, jobs, False, options, None if scratch is None else Path(scratch))
         self._first_s, self._tally = 0.0, Tally()
 
@@ -79,7 +81,7 @@ class Pieces:
             kind, ids = self._records.begin(), KnownIds()  # which go with the last piece
             sort = self.on_disk or kind in BY_END
             with TemporaryDirectory(prefix="escala-sort-", dir=self.scratch) if sort else nullcontext("") as folder:
-                frames = placed(found.frame if kind == "slurm" else _seen(found.frame) for found in self._records)
+                frames = placed(found.frame if kind == "slurm" else self._seen(found.frame) for found in self._records)
                 none = True
                 for frame in cut(sorted_on_disk(frames, Path(folder), self.jobs) if sort else frames, self.jobs):
                     piece = self._workload(frame.drop(AT), kind, ids, none)
@@ -93,7 +95,7 @@ class Pieces:
         if kind == "slurm":
             log = together(frame)
             self._records.count(log.counts, log.firsts)
-            frame = _seen(log.frame)
+            frame = self._seen(log.frame)
         cleaned = clean(frame, self._records.rules, ids.earlier)
         self._records.count(cleaned.counts, cleaned.firsts)
         about = self._records.about
@@ -103,12 +105,17 @@ class Pieces:
             self._first_s = float(cleaned.jobs["submit_s"].min())  # type: ignore[arg-type]
         self._tally.note(cleaned.jobs)
         origin, first = about.origin_s(self._first_s), self._first_s if about.shift else 0.0
-        jobs = cleaned.jobs.drop(COUNTED, strict=False)
+        jobs = cleaned.jobs.drop((name for name in COUNTED if name not in self.keeps), strict=False)
         jobs = jobs.with_columns(clocked(jobs) - first)
         source = f"{file_name(self.path)}: {about.note}"
         return Workload.from_jobs(
             jobs, name=stem(self.path), source=source, origin_s=origin + first, max_cores=about.max_cores
         )
+
+    def _seen(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The columns at which a stream looks, and those that it counts alone."""
+        known = (*SCHEMA, "limited", "flops", BEGIN, *OF_NODES, "line", *COUNTED, *self.keeps)
+        return frame.select(name for name in frame.columns if name in known or name.startswith("demand_"))
 
 
 def placed(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
@@ -116,9 +123,3 @@ def placed(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     submit = pl.col("submit_s").cast(pl.Float64)
     at = pl.when(submit.is_between(0.0, MOST_S)).then(submit).forward_fill().backward_fill().fill_null(0.0).alias(AT)
     return (frame.with_columns(at) for frame in frames)
-
-
-def _seen(frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns at which a stream looks, and those that it counts alone."""
-    known = (*SCHEMA, "limited", "flops", BEGIN, *OF_NODES, "line", *COUNTED)
-    return frame.select(name for name in frame.columns if name in known or name.startswith("demand_"))

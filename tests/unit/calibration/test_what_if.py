@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import escala
@@ -159,8 +160,12 @@ def test_jobs_that_a_world_refuses_are_counted_and_in_no_mean() -> None:
     assert any("Jobs are refused in 1 of 2 worlds, up to 1" in line for line in page.sentences(found))
     limited = what_if(wide, _site(), limits=["batch=1"])
     assert limited.rows["refused"].to_list() == [0, 0]
-    with pytest.raises(EscalaError, match="easy knows no limits"):
-        what_if(wide, _site(), limits=["batch=1"], schedulers=["slurm", "easy"])
+    longer = wide.with_jobs(wide.jobs.with_columns(walltime_s=pl.Series([60.0, 120.0])))
+    shorter = what_if(longer, _site(), limits=["batch=1,2"], schedulers=["slurm", "easy"])
+    assert shorter.rows["refused"].to_list() == [0, 0, 1, 1, 0, 0]
+    for more in ({"limits": ["root:max_jobs=1"]}, {"qos": ["normal:max_jobs_per_user=1"]}):
+        with pytest.raises(EscalaError, match="easy knows no limits of accounts and QOS"):
+            what_if(wide, _site(), schedulers=["slurm", "easy"], **more)
     with pytest.raises(EscalaError, match="nothing changes"):
         what_if(wide, _site(), nodes=["batch=0"])
 

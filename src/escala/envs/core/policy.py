@@ -30,6 +30,8 @@ class EnvPolicy:
     """Does it draw, in each run anew, by the seed that it was made with?"""
     remembers_rows = True
     """Does it know jobs by their rows from one decision to the next?"""
+    one_pool = False
+    """Does it take all nodes of a site as one pool, whatever its partitions?"""
     _games: Records
     _random: np.random.Generator | None = None
 

@@ -103,7 +103,7 @@ class Episodes:
         plans = [plan(day, options) for day in self.days]
         if any(one.shutdown != codes.NEVER for one in plans):
             needs_switches(self.platform, "an environment in which nodes are switched off")
-        source = Simulation(self.days, self.platform, plans, options)
+        source = Simulation(self.days, self.platform, plans, options, partitions=False)
         if not source.plain:
             raise EscalaError(
                 f"workload {self.days[0].name!r} has jobs that go by nodes or further resource kinds: this environment "

@@ -27,6 +27,7 @@ from escala.kernel import calls, codes
 from escala.kernel.load import JOBS, NODES, PLACED
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS
 from escala.options import Options, Plan, microseconds
+from escala.partitions import pooled
 from escala.platform import Platform
 from escala.policies.futures import AsBefore, Coming, Memory
 from escala.policies.schedulers import SCHEDULERS, Scheduler
@@ -198,7 +199,7 @@ class SwitchAhead:
             plan = Plan(
                 self._scheduler.queueing, self._scheduler.ordering, keys, shutdown=codes.TIMEOUT, pause_before=2
             )
-            self._simulation = Simulation(blank, self._platform, plan, self._told)
+            self._simulation = Simulation(blank, pooled(self._platform), plan, self._told)
             self._simulation.make_room(0, 2 * self._room)
             self._simulation.world.o["max_instants"] = 1 << 40
         return self._simulation

@@ -47,7 +47,7 @@ def warm_episodes(
     submit = log.jobs["submit_s"].to_numpy()
     number = np.floor((arrivals_us(log.jobs) / SECOND - origin) / day_s).astype(np.int64)
     told = Options(start_off=options.start_off, oversized=options.oversized, record=False)
-    simulation = Simulation(log, platform, plan(log, told), told)
+    simulation = Simulation(log, platform, plan(log, told), told, partitions=False)
     days, starts = list[Workload](), list[Start]()
     for k in np.unique(number):
         rows = np.flatnonzero(number == k)

@@ -22,6 +22,7 @@ from escala.kernel.allocate import Sizes, allocate
 from escala.kernel.state import JOB, World
 from escala.kernel.world import WORLD, table_of
 from escala.options import Options, Plan, microseconds
+from escala.partitions import pooled
 from escala.parts import beside_cores
 from escala.platform import Platform, read_platform
 from escala.simulation import Simulation
@@ -178,10 +179,11 @@ def given_lists(workloads: Any, platform: Any, unit_s: float, estimate: str) -> 
             f"platform {machine.name!r}: the slotted world is one machine: nodes of one core each (10x1), or a single "
             "node (1x10)"
         )
+    pool = pooled(machine)
     for w in lists:
-        admit.refuse(w, machine, admit.oversized(w, machine), "leave such jobs out of the workload")
+        admit.refuse(w, pool, admit.oversized(w, pool), "leave such jobs out of the workload")
     options = Options(record=False, estimate=estimate)
-    source = Simulation(lists, machine, Plan(queueing=codes.EXTERNAL, period_s=unit_s), options)
+    source = Simulation(lists, machine, Plan(queueing=codes.EXTERNAL, period_s=unit_s), options, partitions=False)
     if source.world.shape.shape[1] > 0:
         raise EscalaError(
             f"workload {lists[0].name!r}: jobs ask for several nodes or tasks, or whole nodes, and slots give each "
@@ -236,7 +238,8 @@ class SlotWorlds:
         self.chosen, self.count = np.zeros(num_envs, np.int64), np.zeros(num_envs, np.int64)
         self.seeds = np.zeros(num_envs, np.uint64)
         plan = Plan(queueing=codes.EXTERNAL, period_s=lists.unit_s)
-        source = Simulation(lists.example, lists.platform, plan, Options(record=False, estimate="runtime")).world
+        options = Options(record=False, estimate="runtime")
+        source = Simulation(lists.example, lists.platform, plan, options, partitions=False).world
         platform, kinds, most = lists.platform, len(lists.kinds) - 1, int(lists.jobs_of.max())
         multi = bool(lists.job["single"].any()) or kinds > 0
         room = np.array([platform.resources[kind] for kind in lists.kinds[1:]], np.int32).reshape(

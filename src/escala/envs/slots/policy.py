@@ -119,7 +119,7 @@ class SlottedPolicy(EnvPolicy):
     name: str
     options: Any
     rescue = 0
-    by_node = True
+    one_pool = by_node = True
     """Beside a machine: it looks at what jobs of one node demand."""
     _numbers: NDArray[np.float32]
     _first_us = 0
