@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import escala
+from escala.errors import EscalaWarning
 from escala.report import campaign as campaign_page
 from escala.report import frontier as page
 from escala.workload import Workload
 from tests.cli.program import Escala
 
+BLIND = "What jobs ask for by memory_mb_per_node does not count"
 WORDS = ("does not resemble the log", "resembles the log")
 
 
@@ -47,6 +50,21 @@ def test_a_frontier_and_a_tuned_policy_say_so(wait_s: float | None, unlike: bool
         assert tuned.recorded is not None and tuned.recorded["mean_recorded_s"] == pytest.approx(wait_s)
         assert tuned.recorded["mean_replayed_s"] == pytest.approx(tuned.later["easy"]["mean_wait_s"])
         assert "the log itself" in (tmp_path / "frontier.html").read_text()
+
+
+def test_a_tuned_policy_and_a_what_if_say_what_their_replays_do_not_look_at() -> None:
+    from escala.calibration import what_if
+    from escala.report import tuned as order
+    from escala.report import what_if as changed
+
+    log = _log(None)
+    log = log.with_jobs(log.jobs.with_columns(memory_mb_per_node=pl.lit(100)))
+    with pytest.warns(EscalaWarning, match="memory_mb_per_node does not count"):
+        tuned = escala.tune(log, "4x1", predictors=(), searches=0, jobs=1)
+    with pytest.warns(EscalaWarning, match="memory_mb_per_node does not count"):
+        found = what_if(log, "4x1", nodes=["+1"], schedulers=["easy"])
+    for told in (order.sentences(tuned), changed.sentences(found)):
+        assert sum(line.startswith(BLIND) for line in told) == 1
 
 
 def test_the_verb_shows_both_waits(escala_: Escala, tmp_path: Path) -> None:

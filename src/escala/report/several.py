@@ -16,6 +16,7 @@ from escala.tuning import Several, Tuned
 from escala.tuning.judge import RATIOS
 from escala.tuning.measures import OBJECTIVES
 from escala.tuning.tuned import POLICY, RULE
+from escala.unseen import sentences as unseen
 
 EASY = "easy"
 
@@ -58,7 +59,8 @@ def sentences(found: Several) -> list[str]:
         if few
         else []
     )
-    return [headline(found), promise, *alone.beyond(found), *narrow]
+    ignored = {name: why for one in found.logs for name, why in one.about["unseen"].items()}
+    return [headline(found), promise, *alone.beyond(found), *narrow, *unseen({"": ignored})]
 
 
 def log_rows(found: Several) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from escala.tuning import Several, Tuned, judge
 from escala.tuning.measures import FIGURES, OBJECTIVES
 from escala.tuning.steps import PARTS, Step, best_of
 from escala.tuning.tuned import POLICY, RULE
+from escala.unseen import sentences as unseen
 
 EASY = "easy"
 RULES_SHOWN = 15
@@ -64,7 +65,7 @@ def figure_name(figure: str) -> str:
 def sentences(tuned: Tuned) -> list[str]:
     """What was found, in plain sentences: the gain, the promise, who pays, what is chance."""
     told = [headline(tuned), promised(tuned), *_worse(tuned), *_users(tuned), *beyond(tuned), *_perfect(tuned)]
-    told += [*_chance(tuned), *_few(tuned)]
+    told += [*_chance(tuned), *_few(tuned), *unseen({"": tuned.about["unseen"]})]
     return [*told, *filter(None, [recorded.verdict({EASY: tuned.recorded} if tuned.recorded else {})])]
 
 

@@ -14,6 +14,7 @@ from escala.report.parts import Section
 from escala.report.plots import _WIDTH, figure_legend
 from escala.report.quantities import amount, percent, scale
 from escala.report.style import INK, policy_colour, styled
+from escala.unseen import sentences as unseen
 
 CAUTION = (
     "A what-if is worth what its replay is worth: escala calibrate says whether the replay stands for the cluster."
@@ -43,7 +44,7 @@ def sentences(found: WhatIf) -> list[str]:
             f"Jobs are refused in {refused.height:,} of {found.rows.height:,} worlds, up to {most['refused']:,} "
             f"({most['change']})."
         )
-    return [*told, CAUTION]
+    return [*told, *unseen(found.about["unseen"]), CAUTION]
 
 
 def _refused(row: dict[str, Any]) -> str:

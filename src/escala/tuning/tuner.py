@@ -15,6 +15,7 @@ from escala.engines.again import Share
 from escala.engines.engine import Where
 from escala.errors import EscalaError
 from escala.metrics.recorded import waits_beside
+from escala.partitions import parted_of
 from escala.platform import Platform
 from escala.policies.pairs import Begin
 from escala.policies.queues import ESCALA
@@ -34,7 +35,7 @@ from escala.tuning.several import Several
 from escala.tuning.split import LEAST_VALIDATION_WEEKS, Split, split_of
 from escala.tuning.steps import GIVEN, PASSING, PREDICTION, Past, Pasts, Step, kept_of
 from escala.tuning.tuned import POLICY, RULE, Tuned
-from escala.unseen import says_once
+from escala.unseen import says_once, unseen_in
 from escala.workload import Workload
 from escala.writing import Pieces
 
@@ -261,6 +262,7 @@ def _about(log: Workload, machine: Platform, split: Split, week: Any, asked: Map
         "workload": {"name": log.name, "jobs": len(log), "sha256": log.digest()},
         "platform": machine.name,
         "cores": machine.total_cores,
+        "unseen": unseen_in(log.jobs, machine, parted_of(log.jobs, machine)),
         "split": {
             "at_s": split.at_s,
             "first_s": split.first_s,
