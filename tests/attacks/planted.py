@@ -131,6 +131,8 @@ BUGS = [
         "    w.s[0].freer_us = max(w.s[0].freer_us, w.run[j].plan + w.job[j].walltime + w.o[0].margin_us)\n", ""),
     Bug("kernel", "kernel/conservative.py", "    return max(until, w.s[0].freer_us)\n",
         "    return until\n"),
+    Bug("kernel", "kernel/conservative.py",
+        "min(w.run[before].plan, w.run[j].plan - length - w.o[0].margin_us)", "w.run[before].plan"),
     Bug("kernel", "kernel/holes.py", "both = min(known[at], np.int32(line[at] + own[at]))", "both = min(known[at], line[at])"),
     Bug("kernel", "kernel/single.py", "_use(w, j, n, count * share_of(w, j), count, cores, room)",
         "_use(w, j, n, count * (w.job[j].cores // parts_of(w, j)), count, cores, room)"),

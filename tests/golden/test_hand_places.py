@@ -105,3 +105,13 @@ def test_the_fewest_nodes_are_those_that_hold_its_tasks(run: Engine) -> None:
     asks |= {"tasks": 6, "features": "x"}
     got = run([job("B", 0, 10, 6, **asks)], cores, "easy", resources=further, features=features)
     assert got.nodes["B"] == "0"
+
+
+def test_conservative_brings_a_job_forward_past_one_that_asks_for_the_same(run: Engine) -> None:
+    """Three nodes of one core; 0 and 2 have x, which all need. A has node 0 to 3, B node 2, as planned to 6. C, of 6 s,
+    is to have node 0 at 3, D, of 12 s, node 2 at 6. B ends at 2. C finds no 6 s there before D, and stays. D, with what
+    it holds, begins at once."""
+    jobs = [one("A", 0, 3, features="x"), one("B", 0, 2, features="x", walltime_s=6)]
+    jobs += [one("C", 0, 2, features="x", walltime_s=6), one("D", 0, 1, features="x", walltime_s=12)]
+    got = run(jobs, [1] * 3, "conservative", features=[["x"], [], ["x"]])
+    assert got.start == {"A": 0, "B": 0, "C": 3, "D": 2} and (got.nodes["C"], got.nodes["D"]) == ("0", "2")

@@ -19,7 +19,7 @@ from escala.kernel.agenda import add, bring_forward, hold, is_pool, kept, note_a
 from escala.kernel.holes import choose, first_hole, note_barred
 from escala.kernel.jobs import place
 from escala.kernel.nodes import add_free, set_of, switch_on
-from escala.kernel.parts import cores_of, parts_in, use_kinds
+from escala.kernel.parts import alike, cores_of, parts_in, use_kinds
 from escala.kernel.placement import append_chunk, recycle
 from escala.kernel.reservation import exact
 from escala.kernel.state import World
@@ -96,6 +96,7 @@ def _compress(w: World, least: Any) -> None:
     until = s.freer_us
     s.freer_us = 0
     waiting = 0
+    before = codes.NONE  # the job that was looked at last, if it still has a reservation
     j = begin_walk(w)
     while j != codes.NONE and waiting < o.depth:
         after = walk_on(w, j)
@@ -104,11 +105,25 @@ def _compress(w: World, least: Any) -> None:
         elif not is_pool(w):
             now = w.run[j].plan <= s.now or w.job[j].walltime + o.margin_us == 0
             if now or w.run[j].plan < until or s.below == 1 or _may_move(w, j, until):
-                until = _put_back(w, j, least, until)
+                until = _put_back(w, j, least, until, _since(w, j, before))
         else:
             until = _sooner(w, j, least, until)
         waiting += w.run[j].state == codes.QUEUED
+        before = j if w.run[j].state == codes.QUEUED and w.run[j].chunk != codes.NONE else codes.NONE
         j = after
+
+
+@inlined
+def _since(w: World, j: int, before: int) -> int:
+    """From when on job `j`, which has a reservation, may have a hole. One that asks for the same nodes and no longer,
+    and was looked at just `before`, has none before its own; job `j` then has none either, but with what it holds."""
+    s = w.s[0]
+    if before == codes.NONE or s.below == 1 or w.allowed.shape[0] == 0 or not alike(w, j, before):
+        return np.int64(s.now)
+    length = np.int64(w.job[j].walltime)
+    if length < w.job[before].walltime:
+        return np.int64(s.now)
+    return np.int64(max(s.now, min(w.run[before].plan, w.run[j].plan - length - w.o[0].margin_us)))
 
 
 @inlined
@@ -143,22 +158,22 @@ def _sooner(w: World, j: int, least: Any, until: int) -> int:
 
 
 @lean
-def _put_back(w: World, j: int, least: Any, until: int) -> int:
-    """Job `j` at its first fit, its own reservation being one: later ones than `until` are none. Until when more may be
-    free now."""
+def _put_back(w: World, j: int, least: Any, until: int, since: int) -> int:
+    """Job `j` at its first fit, its own reservation being one: later ones than `until` are none, nor are earlier ones
+    than `since`. Until when more may be free now."""
     plan = w.run[j].plan
     before = max(until, w.s[0].now + 1) if plan >= until else codes.NEVER_US
-    if _put_again(w, j, least, before) == MOVED:
+    if _put_again(w, j, least, before, since) == MOVED:
         w.s[0].freer_us = max(w.s[0].freer_us, plan + w.job[j].walltime + w.o[0].margin_us)
     return max(until, w.s[0].freer_us)
 
 
 @lean
-def _put_again(w: World, j: int, least: Any, before: int) -> int:
-    """Job `j`, which has a reservation, at its first fit before a time (us): NOWHERE, it has none; STAYS, its
-    reservation was that; MOVED."""
+def _put_again(w: World, j: int, least: Any, before: int, since: int) -> int:
+    """Job `j`, which has a reservation, at its first fit before a time (us), where none is before `since`: NOWHERE, it
+    has none; STAYS, its reservation was that; MOVED."""
     plan, fine, chunk = w.run[j].plan, w.run[j].fine, np.int64(w.run[j].chunk)
-    if not first_hole(w, j, least, before):
+    if not first_hole(w, j, least, before, since):
         return NOWHERE
     choose(w, j, least)
     stays = w.run[j].plan == plan and w.run[j].fine == fine and _same(w, np.int64(w.run[j].chunk), chunk)
@@ -209,7 +224,7 @@ def _plan_all(w: World, least: Any) -> None:
         within = waiting < o.depth
         where = NOWHERE
         if planned and within:
-            where = _put_again(w, j, least, codes.NEVER_US)
+            where = _put_again(w, j, least, codes.NEVER_US, np.int64(s.now))
         elif within:
             _put(w, j, least)
         if planned and where == NOWHERE:
@@ -226,7 +241,7 @@ def _put(w: World, j: int, least: Any) -> None:
         k = possible(w, j, 0, codes.NEVER_US, codes.NEVER_US)
         if k != codes.NONE:
             _put_at(w, j, k)
-    elif first_hole(w, j, least, codes.NEVER_US):
+    elif first_hole(w, j, least, codes.NEVER_US, np.int64(w.s[0].now)):
         choose(w, j, least)
         _hold_or_start(w, j)
 

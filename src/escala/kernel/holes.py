@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from escala.compile import inlined, lean
-from escala.kernel import codes
+from escala.kernel import bits, codes
 from escala.kernel.agenda import add_kinds, is_pool, position_now, slice_at, slice_before, span_of, width
 from escala.kernel.clock import earlier
 from escala.kernel.parts import may_lie, parts_of, room_in, share_of
@@ -23,10 +23,11 @@ from escala.kernel.sums import FINE, ROW, TIME, possible
 
 
 @lean
-def first_hole(w: World, j: int, least: Any, before: int) -> bool:
+def first_hole(w: World, j: int, least: Any, before: int, since: int) -> bool:
     """Set RUN.plan of job `j` to the earliest start of a hole for its whole walltime, where that is before a time (us);
     `least` [entries of a row] becomes what is free throughout it. False if there is none: an off-reservation keeps
-    nodes for good. The reservation that the job may have stands in the agenda, and still does."""
+    nodes for good. The reservation that the job may have stands in the agenda, and still does. since: no hole begins
+    earlier; now, or later where the agenda is kept."""
     s = w.s[0]
     waking = permission(w, j) if w.o[0].given == 1 else 0
     if waking > s.now:
@@ -34,7 +35,9 @@ def first_hole(w: World, j: int, least: Any, before: int) -> bool:
     _count_own(w, j, 1)
     i = position_now(w)
     first = i
-    bad = codes.NONE if waking <= s.now and _fits_now(w, j, i, least) else i
+    if since > s.now:
+        i = max(i, slice_before(w, since, 0))
+    bad = codes.NONE if i == first and waking <= s.now and _fits_now(w, j, i, least) else i
     woken = slice_before(w, waking, exact(w, waking)) if waking > s.now else i
     while bad != codes.NONE and i < woken:
         bad = _lacks_awake(w, j, i, first, bad, least, woken)
@@ -299,12 +302,31 @@ def _narrow_kinds(w: World, j: int, k: int, known: Any, into: Any) -> int:
     return _worth(w, j, into)
 
 
+@lean
+def _narrow_some(w: World, j: int, k: int, known: Any, into: Any) -> int:
+    """As `_narrow_kinds`, of the nodes alone on which job `j` may lie: no other is looked at, here or later."""
+    line, own, need, wide = w.agenda[_row(w, k)], w.own, _need(w, j), width(w)
+    mine = 1 if w.s[0].own_first <= k < w.s[0].own_end else 0
+    total = 0
+    for i in range(w.allowed.shape[1]):
+        word = w.allowed[w.shape[j].allowed, i]
+        while word != bits.ZERO:
+            n = (i << 6) + bits.lowest(word)
+            word &= word - bits.ONE
+            if n < w.o[0].n_nodes:
+                for entry in range(n * wide, (n + 1) * wide):
+                    into[entry] = max(0, min(known[entry], line[entry] + mine * own[entry]))
+                total += room_in(w, j, need, np.int64(into[n * wide]), into[n * wide + 1 : (n + 1) * wide])
+    return total
+
+
 @inlined
 def _narrow(w: World, j: int, k: int, known: Any, into: Any) -> int:
     """`into` [entries of a row] becomes what is free in slice `k` too, of what is `known`; how much of what job `j`
     needs has room there, all nodes together."""
     if w.demand.shape[0] > 0:
-        return _narrow_kinds(w, j, k, known, into)
+        some = w.allowed.shape[0] > 0 and w.job[j].single != 0 and w.shape[j].allowed > 0
+        return _narrow_some(w, j, k, known, into) if some else _narrow_kinds(w, j, k, known, into)
     line, own = w.agenda[_row(w, k)], w.own
     total = np.int32(0)  # 32 bits at each step, and unsigned numbers: eight or sixteen nodes at once
     if w.s[0].own_first <= k < w.s[0].own_end:

@@ -47,6 +47,20 @@ def parts_in(w: World, j: int, per: int) -> int:
 
 
 @inlined
+def alike(w: World, a: int, b: int) -> bool:
+    """Do two jobs of parts ask for the same, whatever their lengths, on some nodes alone?"""
+    if w.job[a].single != 2 or w.job[b].single != 2 or w.job[a].cores != w.job[b].cores:
+        return False
+    one, other = w.shape[a], w.shape[b]
+    if one.allowed == 0 or one.allowed != other.allowed or one.parts != other.parts or one.most != other.most:
+        return False
+    same = one.share == other.share and one.less == other.less
+    for k in range(w.demand.shape[1] if w.demand.shape[0] > 0 else 0):
+        same = same and w.demand[a, k] == w.demand[b, k]
+    return same
+
+
+@inlined
 def allowed_of(w: World, j: int) -> int:
     """The row of `World.allowed` with the nodes on which job `j` may lie; 0: all."""
     return np.int64(w.shape[j].allowed) if w.job[j].single == 2 else 0
