@@ -7,7 +7,7 @@ them together (`escala.allowed`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError, quoted, said_of
 from escala.platform import Platform
 from escala.platform.site import WHOLE, Partition, Site
-from escala.workload.tasks import tasks_of
+from escala.workload.tasks import MOST, Tasks, tasks_of
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 PARTITION, QUEUE = "partition", "queue"
-BY = (PARTITION, "account", "qos")
+WHO = ("account", "qos")
+BY = (PARTITION, *WHO)
 """Columns by which a partition takes a job, beside the queue and what jobs ask for."""
 LARGEST = ("max_s", "max_nodes")
 NO_LIMIT = -1
@@ -33,19 +34,22 @@ FEW = 1 << 16
 @dataclass(frozen=True)
 class Parted:
     """kind: int64 [jobs], jobs of one kind are taken by the same partitions: `taken[kind]`, of the nodes `masks[kind]`
-    (bool [nodes]); by none where `why[kind]` says why. columns: of the jobs by which that is so. across: some job may
-    lie across several partitions."""
+    (bool [nodes]); by none where `why[kind]` says why. one: bool [jobs], who asks for no number of nodes and gets one,
+    as no partition that takes it allows more. across: some job may lie across several partitions; beyond: some may take
+    more nodes than its partition allows; strange: queues that are no partitions, of jobs in the default."""
 
     kind: Ints
     taken: list[list[Partition]]
     masks: list[Mask]
     why: list[str]
-    columns: list[str]
+    one: Mask
     across: bool
+    beyond: bool
+    strange: list[str]
 
     def of(self, rows: Ints) -> Parted:
         """Of these jobs alone."""
-        return replace(self, kind=self.kind[rows])
+        return replace(self, kind=self.kind[rows], one=self.one[rows])
 
     @property
     def exclusive(self) -> NDArray[np.bool_]:
@@ -79,21 +83,40 @@ def described(platform: Platform) -> bool:
 
 
 def named_in(jobs: pl.DataFrame, site: Site) -> pl.Series:
-    """By what each job names partitions: the column `partition`; without, its queue if that is the name of one."""
+    """By what each job names partitions: the column `partition`; without, its queue if that is the name of one, or of
+    several joined by commas."""
     own = pl.col(PARTITION) if PARTITION in jobs.columns else pl.lit(None, pl.String)
     queue = pl.col(QUEUE) if QUEUE in jobs.columns else pl.lit(None, pl.String)
-    known = pl.when(queue.is_in([one.name for one in site.partitions])).then(queue)
-    return jobs.select("job_id", pl.coalesce(own, known).alias(PARTITION))[PARTITION]
+    names, queues = {one.name for one in site.partitions}, _queues(jobs)
+    known = queue.is_in([text for text in queues if names.issuperset(one.strip() for one in text.split(","))])
+    return jobs.select("job_id", pl.coalesce(own, pl.when(known).then(queue)).alias(PARTITION))[PARTITION]
 
 
-def partitions_of(site: Site, named: str | None) -> list[Partition]:
-    """Those that a job names by this text, the default for None; EscalaError for one that is not there."""
+def _queues(jobs: pl.DataFrame) -> list[str]:
+    """Those that jobs have, the first first."""
+    return [one for one in jobs[QUEUE].unique(maintain_order=True) if one] if QUEUE in jobs.columns else []
+
+
+def taking(jobs: pl.DataFrame, platform: Platform) -> list[str]:
+    """The columns of some jobs by which a site that describes partitions takes them."""
+    if not isinstance(platform, Site) or not described(platform):
+        return []
+    who = {PARTITION: True, QUEUE: True}
+    who["account"] = any(one.accounts or one.denied_accounts for one in platform.partitions)
+    who["qos"] = any(one.qos or one.denied_qos for one in platform.partitions)
+    return [name for name, asks in who.items() if asks and name in jobs and jobs[name].null_count() < len(jobs)]
+
+
+def partitions_of(site: Site, named: str | None, queue: str | None = None) -> list[Partition]:
+    """Those that a job names by this text, the default for None; EscalaError for one that is not there. queue: its
+    own."""
     if named is not None:
         return [site.partition(one.strip()) for one in named.split(",")]
     usual = site.default_partition
     if usual is None:
+        names = f"its queue {quoted(queue)} is no partition" if queue else "names no partition"
         raise EscalaError(
-            f"names no partition, and site {quoted(site.name)} has no default: mark one (Default=YES, default = true), "
+            f"{names}, and site {quoted(site.name)} has no default: mark one (Default=YES, default = true), "
             "or give the column partition"
         )
     return [usual]
@@ -150,31 +173,83 @@ def parted_of(jobs: pl.DataFrame, platform: Platform) -> Parted | None:
     partition that is not there, and a job that names none of a site without a default."""
     if not isinstance(platform, Site) or _open(platform, jobs):
         return None
-    parts, asked_nodes = platform.partitions, tasks_of(jobs).nodes
-    named, limit, nodes = named_in(jobs, platform), limits_of(jobs), np.maximum(asked_nodes, 1)
+    parts, asks, cores = platform.partitions, tasks_of(jobs), jobs["cores"].to_numpy()
+    named, limit, nodes = named_in(jobs, platform), limits_of(jobs), _least_nodes(asks)
+    room = {one.name: _room(one, asks, platform) for one in parts if one.max_nodes is not None}
     edges = [np.unique([getattr(one, name) for one in parts if getattr(one, name) is not None]) for name in LARGEST]
     told = [np.searchsorted(some, values) for some, values in zip(edges, (limit, nodes), strict=True)]
-    told.append(codes_of(named))
-    who = {"account": [(*one.accounts, *one.denied_accounts) for one in parts]}
-    who["qos"] = [(*one.qos, *one.denied_qos) for one in parts]
-    bound = [name for name, lists in who.items() if any(lists) and name in jobs.columns]
-    told += [codes_of(jobs[name]) for name in bound]
-    first, kind = alike(len(jobs), told)
+    told += [codes_of(named), *((most < cores).astype(np.int64) for most in room.values())]
+    bound = [name for name in taking(jobs, platform) if name in WHO]
+    first, kind = alike(len(jobs), told + [codes_of(jobs[name]) for name in bound])
     taken, why = list[list[Partition]](), list[str]()
     for row in first.tolist():
         with said_of(f"job {quoted(jobs['job_id'][row])}"):
-            asked = partitions_of(platform, named[row])
-        own = [jobs[name][row] if name in bound else None for name in who]
-        said = [barred(one, int(limit[row]), int(nodes[row]), *own) for one in asked]
+            asked = partitions_of(platform, named[row], jobs[QUEUE][row] if QUEUE in jobs.columns else None)
+        own = [jobs[name][row] if name in bound else None for name in WHO]
+        said = [
+            barred(one, int(limit[row]), int(nodes[row]), *own)
+            or (_cramped(one, int(room[one.name][row]), int(cores[row])) if one.name in room else "")
+            for one in asked
+        ]
         taken.append([one for one, no in zip(asked, said, strict=True) if not no])
         why.append("" if taken[-1] else f"partition {quoted(asked[0].name)} {said[0]}")
     masks = _masks(taken, platform.n_nodes)
-    if all(mask.all() and not some[0].exclusive for mask, some in zip(masks, taken, strict=True)):
+    single = _of_kinds(taken, lambda some: all(one.max_nodes == 1 for one in some))[kind] & (asks.nodes < 0)
+    many = (asks.nodes != 1) & (cores > 1) & ~single
+    beyond = many & (asks.nodes < 0) & (_most_nodes(asks, cores, masks, kind) > _allowed_nodes(taken)[kind])
+    shared = all(mask.all() and not some[0].exclusive for mask, some in zip(masks, taken, strict=True))
+    if shared and not (single.any() or beyond.any()):
         return None
-    mixed = [all(len(one.nodes) < mask.sum() for one in some) for mask, some in zip(masks, taken, strict=True)]
-    wide = (asked_nodes != 1) & (jobs["cores"].to_numpy() > 1)
-    by = [name for name in (PARTITION, QUEUE, *bound) if name in jobs.columns and jobs[name].null_count() < len(jobs)]
-    return Parted(kind, taken, masks, why, by, bool((np.array(mixed, bool)[kind] & wide).any()))
+    across = many & _of_kinds(taken, lambda some: len(_union(some)) > max(len(one.nodes) for one in some))[kind]
+    strange = _queues(jobs.filter(named.is_null()))
+    return Parted(kind, taken, masks, why, single, bool(across.any()), bool(beyond.any()), strange)
+
+
+def _of_kinds(taken: Iterable[list[Partition]], so: Callable[[list[Partition]], bool]) -> Mask:
+    """Of which of these lists something is so, of none that is empty, bool [lists]."""
+    return np.array([bool(some) and so(some) for some in taken], bool)
+
+
+def _union(some: Iterable[Partition]) -> set[int]:
+    return {node for one in some for node in one.nodes}
+
+
+def _least_nodes(asks: Tasks) -> Ints:
+    """Of how many nodes each job is at least, int64 [jobs]."""
+    few = np.where(asks.tasks_per_node > 0, -(-asks.tasks // np.maximum(asks.tasks_per_node, 1)), 1)
+    return np.where(asks.nodes > 0, asks.nodes, few)
+
+
+def _most_nodes(asks: Tasks, cores: Ints, masks: list[Mask], kind: Ints) -> Ints:
+    """On how many nodes each job may lie that says no number, int64 [jobs]."""
+    size = np.array([mask.sum() for mask in masks], np.int64)[kind]
+    few = np.array([not mask.all() for mask in masks], bool)[kind]
+    packs = (asks.cores_per_task > 1) | (asks.tasks_per_node > 0) | few
+    return np.minimum(np.where(packs, asks.tasks, cores), size)
+
+
+def _allowed_nodes(taken: Iterable[list[Partition]]) -> Ints:
+    """How many nodes all of these partitions allow, int64 [lists]."""
+    most = [[one.max_nodes for one in some if one.max_nodes is not None] for some in taken]
+    return np.array([min(some, default=MOST) for some in most], np.int64)
+
+
+def _room(part: Partition, asks: Tasks, site: Site) -> Ints:
+    """Cores of the largest nodes of a partition, as many as it allows, in whole tasks, int64 [jobs]; no end of them for
+    a job that says its number of nodes."""
+    cores, room = np.asarray(site.cores)[list(part.nodes)], np.full(len(asks.nodes), np.iinfo(np.int64).max)
+    for per in np.unique(asks.cores_per_task):
+        largest = np.sort(cores - cores % per)[::-1][: part.max_nodes]
+        room[(asks.nodes < 0) & (asks.cores_per_task == per)] = largest.sum()
+    return room
+
+
+def _cramped(part: Partition, room: int, cores: int) -> str:
+    """Why so many nodes as a partition allows cannot hold a job, as Slurm's rules say it; "" where they may."""
+    if cores <= room:
+        return ""
+    none = "has 0 nodes that could run it, and it needs 1"
+    return none if part.max_nodes == 1 else f"could give it {room} cores, and it needs {cores}"
 
 
 def _masks(taken: Iterable[Iterable[Partition]], n_nodes: int) -> list[Mask]:

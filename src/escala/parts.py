@@ -238,6 +238,8 @@ class _Asked:
         )
         self.allowed = allowed_of(jobs, platform, columns, parted)
         self.whole = whole_nodes(_exclusive(jobs, parted), self.allowed, platform)
+        if parted is not None:
+            self.nodes = np.where(parted.one, 1, self.nodes)
         if self.allowed is not None:
             self.nodes = np.where((self.nodes < 0) & (self.allowed.required > 0), 1, self.nodes)
 

@@ -13,18 +13,23 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import polars as pl
 
-from escala.errors import EscalaWarning
-from escala.partitions import PARTITION, Parted, apart, pooled
+from escala.errors import EscalaWarning, quoted
+from escala.partitions import PARTITION, QUEUE, Parted, apart, pooled
 from escala.parts import OF_SOME, counting
 from escala.platform import Platform
 from escala.platform.site import GPU
 from escala.workload.shapes import BEGIN, EXCLUSIVE, KIND, OF_GPUS, OF_NODES, SHAPES
+from escala.workload.tasks import ints_of
 
 MIXED = f"GPUs without a kind bind in total only: the platform has several kinds on nodes {OF_SOME}"
 SLURM = "the scheduler slurm alone looks at it"
-ACROSS = "a job of several nodes that names several may lie across them, where Slurm takes one"
+JOBS = "jobs "
+"""The start of a reason that says all by itself: the column does count."""
+ACROSS = f"{JOBS}of several nodes that name several partitions may lie across them, where Slurm takes one"
+BEYOND = f"{JOBS}that say no number of nodes may lie on more than their partition's max_nodes"
+UNLIKE = f"{JOBS}of a partition that is exclusive may get nodes that are not whole"
 POOL = "environments, rollout, and agents with a guard or a shield take the nodes of all as one pool"
-MOST_NAMED = 12
+MOST_NAMED, FEW = 12, 3
 Unseen = Mapping[str, str]
 """Column -> why a run does not look at it."""
 P = ParamSpec("P")
@@ -76,9 +81,22 @@ def unseen_in(jobs: pl.DataFrame, platform: Platform, parted: Parted | None = No
     asked = [name for name in SHAPES if name != BEGIN and name in jobs.columns and jobs[name].null_count() < len(jobs)]
     why = {name: SLURM if name not in OF_NODES else f"the platform {counts[name]}" for name in asked}
     found = {name: reason for name, reason in why.items() if name not in OF_NODES or counts[name]}
-    found |= {EXCLUSIVE: f"the platform {counts[EXCLUSIVE]}"} if counts.get(EXCLUSIVE) else {}
-    found |= {PARTITION: ACROSS} if parted is not None and parted.across else {}
+    if counts.get(EXCLUSIVE):
+        start = "" if ints_of(jobs, EXCLUSIVE, 0).any() else f"{UNLIKE}: "
+        found[EXCLUSIVE] = f"{start}the platform {counts[EXCLUSIVE]}"
+    found |= _of_partitions(parted) if parted is not None else {}
     return found | ({KIND: MIXED} if KIND in asked and KIND not in found and _mixed(jobs, platform) else {})
+
+
+def _of_partitions(parted: Parted) -> dict[str, str]:
+    """What partitions do not do to jobs as a Slurm would, and whom they take though it names another."""
+    found = {PARTITION: ACROSS} if parted.across else {}
+    found |= {"max_nodes": BEYOND} if parted.beyond else {}
+    if parted.strange:
+        more = f" and {len(parted.strange) - FEW} more" if len(parted.strange) > FEW else ""
+        named = ", ".join(map(quoted, parted.strange[:FEW]))
+        found[QUEUE] = f"{JOBS}of queues that are no partition of the site lie in its default ({named}{more})"
+    return found
 
 
 def one_pool(platform: Platform) -> dict[str, str]:
@@ -109,16 +127,21 @@ def _mixed(jobs: pl.DataFrame, platform: Platform) -> bool:
 
 def of_all(found: Unseen) -> list[str]:
     """Those of these columns at which the run does not look for any job."""
-    return [name for name, reason in found.items() if not str(reason).endswith((OF_SOME, ACROSS))]
+    return [name for name, reason in found.items() if not str(reason).endswith(OF_SOME) and not _says_all(str(reason))]
+
+
+def _says_all(reason: str) -> bool:
+    return reason.startswith(JOBS)
 
 
 def warn(found: Iterable[Unseen]) -> None:
     """An `EscalaWarning` for each reason, at the line outside of Escala that asks for the run."""
     call = _CALL.get() or _Call.now()
     for reason, names in _by_reason({name: why for one in found for name, why in one.items()}).items():
-        text = f"what jobs ask for by {', '.join(names)} does not count: {reason}"
-        if text not in call.said:
-            call.said.add(text)
+        text = reason if _says_all(reason) else f"what jobs ask for by {', '.join(names)} does not count: {reason}"
+        about = ", ".join(names) if _says_all(reason) else text
+        if about not in call.said:
+            call.said.add(about)
             file, line, module, kept = call.where
             warnings.warn_explicit(text, EscalaWarning, file, line, module, kept)
 
@@ -132,8 +155,12 @@ def sentences(runs: Mapping[str, Unseen]) -> list[str]:
     said = list[str]()
     for (names, reason), of in found.items():
         more = f" and {len(of) - MOST_NAMED} more" if len(of) > MOST_NAMED else ""
-        under = "" if len(of) == len(runs) else f" under {', '.join(of[:MOST_NAMED])}{more}"
-        said.append(f"What jobs ask for by {names} does not count{under}: {reason}.")
+        under = "" if len(of) == len(runs) else f"under {', '.join(of[:MOST_NAMED])}{more}"
+        if _says_all(reason):
+            text = f"{under}: {reason}." if under else f"{reason}."
+            said.append(f"{text[0].upper()}{text[1:]}")
+            continue
+        said.append(f"What jobs ask for by {names} does not count{under and ' '}{under}: {reason}.")
     return said
 
 

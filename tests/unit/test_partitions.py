@@ -19,7 +19,7 @@ from escala.parts import parts_of
 from escala.platform import Platform, Site
 from escala.platform.site import Partition
 from escala.streaming import stream
-from escala.unseen import ACROSS, POOL
+from escala.unseen import ACROSS, BEYOND, POOL, UNLIKE, of_all, sentences
 from escala.workload import generate
 
 NAMES = ("a1", "a2", "b1", "b2")
@@ -154,20 +154,101 @@ def test_a_partition_of_whole_nodes_gives_whole_nodes() -> None:
     assert found["nodes"].to_list() == ["2", "3", "0", "0", "2"] and found["start_s"][4] == 10.0
     unlike = site(A, replace(B, exclusive=True), cores=(8, 8, 8, 4))
     said = "the platform has nodes of several sizes"
+    with pytest.warns(EscalaWarning, match=f"^{UNLIKE}: {said}$"):
+        assert escala.simulate(log(*rows), unlike, "easy").unseen == {"exclusive": f"{UNLIKE}: {said}"}
     with pytest.warns(EscalaWarning, match=f"by exclusive does not count: {said}"):
-        assert escala.simulate(log(*rows), unlike, "easy").unseen == {"exclusive": said}
+        assert escala.simulate(log(*rows, {"exclusive": True, "partition": "b"}), unlike, "easy").unseen == {
+            "exclusive": said
+        }
+
+
+def said(*rows: dict[str, Any], at: Site = FOUR, **more: Any) -> dict[str, str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EscalaWarning)
+        return dict(escala.simulate(log(*rows), at, "easy", **more).unseen)
 
 
 def test_several_partitions_are_taken_together_and_only_then_said() -> None:
-    def said(*rows: dict[str, Any]) -> dict[str, str]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", EscalaWarning)
-            return dict(escala.simulate(log(*rows), FOUR, "easy").unseen)
-
     wide = {"partition": "a,b"}
     assert said({}, wide) == {"partition": ACROSS}
     alone = [wide | {"nodes": 1}, wide | {"cores": 1}, {"partition": "a,both"}, {"partition": "both", "nodes": 2}]
     assert said({}, *alone) == {}
+    assert said({}, {"partition": "short", "walltime_s": 7200.0}, oversized="drop") == {}
+    assert of_all({"partition": ACROSS}) == [] and of_all({"partition": POOL}) == ["partition"]
+    both = {"easy": {"partition": ACROSS}, "slurm": {}}
+    assert sentences(both) == [f"Under easy: {ACROSS}."] and sentences({"easy": both["easy"]}) == [f"J{ACROSS[1:]}."]
+
+
+NARROW, NARROWER = site(A, replace(B, max_nodes=1)), site(A, replace(BOTH, max_nodes=2))
+TASKS = {"tasks": 2, "cores_per_task": 5, "cores": 10}
+
+
+@pytest.mark.parametrize(
+    ("at", "row", "why"),
+    [
+        (NARROW, {"partition": "b", "cores": 9}, "'b' has 0 nodes that could run it, and it needs 1"),
+        (NARROW, {"partition": "b", **TASKS}, "'b' has 0 nodes that could run it, and it needs 1"),
+        (NARROWER, {"partition": "both", "cores": 17}, "'both' could give it 16 cores, and it needs 17"),
+        (
+            NARROWER,
+            {"partition": "both", "tasks": 3, "cores_per_task": 5, "cores": 15},
+            "'both' could give it 10 cores, and it needs 15",
+        ),
+    ],
+)
+@pytest.mark.parametrize("scheduler", ["easy", "slurm"])
+def test_what_the_nodes_that_a_partition_allows_cannot_hold_is_refused(
+    scheduler: str, at: Site, row: dict[str, Any], why: str
+) -> None:
+    jobs = log({"tasks": None, "cores_per_task": None} | row, {})
+    with pytest.raises(
+        EscalaError, match=f"^job '1' of workload 'workload' can never run on site 'four': .*{why}: mend"
+    ):
+        escala.simulate(jobs, at, scheduler)
+    dropped = escala.simulate(jobs, at, scheduler, oversized="drop")
+    assert dropped.jobs["state"][0] == "REJECTED" and dropped.unseen == {}
+
+
+def test_where_a_partition_allows_one_node_jobs_are_of_one() -> None:
+    """Beside a job of five cores on each node, six more lie nowhere, though both have three to spare."""
+    rows = [{"partition": "b", "cores": 5}, {"partition": "b", "cores": 5}, {"partition": "b", "cores": 6}]
+    narrow, wide = (escala.simulate(log(*rows), at, "easy") for at in (NARROW, site(A, B)))
+    assert narrow.jobs["start_s"].to_list() == [0.0, 0.0, 10.0] and narrow.unseen == {}
+    assert wide.jobs["start_s"].to_list() == [0.0, 0.0, 0.0]
+    every = site(replace(BOTH, default=True, max_nodes=1))
+    assert escala.simulate(log({"cores": 5}, {"cores": 5}), every, "easy").jobs["nodes"][1] == "1"
+
+
+def test_no_jobs_are_of_no_partition() -> None:
+    assert len(escala.simulate(log({}).head(0), NARROW, "easy").jobs) == 0
+
+
+def test_jobs_that_may_take_more_nodes_than_their_partition_allows_are_said() -> None:
+    with pytest.warns(EscalaWarning, match=f"^{BEYOND}$"):
+        assert escala.simulate(log({"partition": "both", "cores": 8}), NARROWER, "easy").unseen == {"max_nodes": BEYOND}
+    few = [{"cores": 2}, {"cores": 8, "nodes": 1}, {"cores": 8, "nodes": 2}]
+    assert said(*({"partition": "both"} | row for row in few), {"cores": 8}, at=NARROWER) == {}
+
+
+STRANGE = "jobs of queues that are no partition of the site lie in its default"
+
+
+def test_queues_that_are_no_partitions_are_said_and_lists_of_them_are_lists() -> None:
+    assert nodes_of({"queue": "short, b"}) == "a2 b1 b2" and nodes_of({"queue": "b,night"}) == "a1 a2"
+    rows = [{"queue": one} for one in ("b", "night", "b,night", "", "night", "4", "5")]
+    assert said(*rows) == {"queue": f"{STRANGE} ('night', 'b,night', '4' and 1 more)"}
+    assert said({"queue": "b"}, {"queue": "night", "partition": "b"}) == {}
+    assert of_all(said(*rows)) == []
+    with pytest.warns(EscalaWarning) as told:
+        escala.compare(log(*rows), FOUR, schedulers=["easy", "fcfs"])
+    assert [str(one.message) for one in told] == [said(*rows)["queue"]]
+
+
+@pytest.mark.parametrize("scheduler", ["easy", "slurm"])
+def test_a_queue_that_is_no_partition_is_named_where_there_is_no_default(scheduler: str) -> None:
+    none = "^workload 'workload': job '1': its queue 'night' is no partition, and site 'four' has no default: mark one"
+    with pytest.raises(EscalaError, match=none):
+        escala.simulate(log({"queue": "night"}), site(replace(A, default=False), B), scheduler)
 
 
 PLAIN = Platform.uniform(4, 8)
@@ -181,7 +262,8 @@ def test_partitions_that_leave_nobody_out_change_nothing(at: Site) -> None:
     assert parts_of(drawn, at) is None
     for scheduler in ("easy", "conservative", "fcfs"):
         here, there = (escala.simulate(drawn, platform, scheduler) for platform in (at, PLAIN))
-        assert here.jobs.equals(there.jobs) and here.unseen == {} and "columns" not in here.manifest
+        assert here.jobs.equals(there.jobs) and here.unseen == {}
+        assert list(here.manifest.get("columns", {})) == (["queue"] if at in (ONE, TWO) else [])
     named = drawn.with_jobs(drawn.jobs.with_columns(partition=pl.lit("both")))
     assert at is not TWO or parts_of(named, at) is None
     assert parts_of(named, PLAIN) is None and parts_of(named, site()) is None
@@ -196,6 +278,18 @@ def test_a_manifest_holds_what_partitions_went_by() -> None:
         escala.rerun(run, log(rows[1], rows[0]))
     bound = escala.simulate(log(*rows), site(A, replace(B, accounts=("ann",))), "easy")
     assert sorted(bound.manifest["columns"]) == ["account", "partition"]
+
+
+@pytest.mark.parametrize("scheduler", ["easy", "slurm"])
+@pytest.mark.parametrize("first", [[{}], [{"partition": "both"}]])
+def test_a_rerun_wants_the_partitions_of_then_though_they_bound_nobody(
+    scheduler: str, first: list[dict[str, Any]]
+) -> None:
+    at = site(replace(BOTH, default=True), B)
+    run = escala.simulate(log(*first), at, scheduler)
+    assert escala.rerun(run, log(*first)).jobs.equals(run.jobs)
+    with pytest.raises(EscalaError, match="its column 'partition' is not that of that run"):
+        escala.rerun(run, log({"partition": "b"}))
 
 
 @pytest.fixture(params=["queue", "partition"])

@@ -8,6 +8,7 @@ from typing import Any
 
 from escala.errors import EscalaError, quoted
 from escala.options import Options, with_options
+from escala.partitions import taking
 from escala.platform import Platform
 from escala.policies.files import refuse_other_files
 from escala.policies.run import Progress, simulate_loaded
@@ -55,7 +56,8 @@ def rerun(run_: Any, workload: Any = None, *, progress: Progress | None = None) 
     kept = about.get("columns", {})
     unseen = about.get("unseen")
     missed = of_all(unseen) if isinstance(unseen, dict) else ()
-    now = log.column_digests((name for name in kept if name in log.jobs.columns), missed)
+    names = {name for name in kept if name in log.jobs.columns}.union(taking(log.jobs, machine))
+    now = log.column_digests(names, missed)
     for name in {**kept, **now}:
         if kept.get(name) != now.get(name):
             raise EscalaError(

@@ -18,6 +18,7 @@ from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
 from escala.kernel.state import SCALARS
 from escala.options import Options, Plan, with_options
+from escala.partitions import taking
 from escala.platform import Platform, read_platform
 from escala.platform.told import how
 from escala.policies.compose import external_shutdown, plan_for, scheduler, shutdown
@@ -336,8 +337,7 @@ def simulate_loaded(
         "order_estimate": told.order_estimate,
     }
     looked_at = told.columns(chosen.plan) | model_columns(told.estimate) | model_columns(told.ordered_by)
-    parted = simulation.admitted[0].parted
-    looked_at |= set(parted.columns) if parted is not None else set()
+    looked_at |= set(taking(loaded.jobs, machine))
     if columns := loaded.column_digests(looked_at, of_all(simulation.unseen[0])):
         about["columns"] = columns
     if objects := [role for role, given in roles.items() if given is not None and not isinstance(given, str)]:

@@ -82,7 +82,7 @@ class Asking:
         self.features, self.kinds = told.texts("features"), told.texts("gpu_kind")
         self.required, self.excluded = told.texts("required_nodes"), told.texts("excluded_nodes")
         self.accounts, self.qos, self.users = told.texts("account"), told.texts("qos"), told.texts("user")
-        self.names = names_of(site)
+        self.queues, self.names = told.texts("queue"), names_of(site)
         # of a site that has none, all are left out
         self.inside = told.texts("reservation") if self.names else [None] * len(workload)
         self.bounded = Bounded(site, settings.limits)
@@ -129,7 +129,7 @@ class Asking:
         why = self._kept_out(j) or self._lacking(j)
         mine: list[Record] = []
         with said_of(self._who(j)):
-            asked = [] if why else partitions_of(self.site, self.named[j])
+            asked = [] if why else partitions_of(self.site, self.named[j], self.queues[j])
         for part in asked:
             found = self._record(j, part, not mine)
             if isinstance(found, str):

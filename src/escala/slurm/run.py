@@ -19,6 +19,7 @@ from escala.kernel.slurm import tables as t
 from escala.kernel.slurm.drive import DONE, ENDLESS, MOST_AGAIN, drive
 from escala.kernel.state import LOG
 from escala.options import Options
+from escala.partitions import taking
 from escala.platform import Platform
 from escala.platform.site import Site, site_of
 from escala.result import FORMAT, Result
@@ -60,7 +61,7 @@ def run_slurm(
     }
     if not isinstance(scheduler, str):
         about["objects"] = ["scheduler"]
-    if columns := workload.column_digests(()):
+    if columns := workload.column_digests(taking(workload.jobs, site)):
         about["columns"] = columns
     return _result(run, workload, site, asked, options, about)
 
