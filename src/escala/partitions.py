@@ -205,6 +205,11 @@ def parted_of(jobs: pl.DataFrame, platform: Platform) -> Parted | None:
     return Parted(kind, taken, masks, why, single, bool(across.any()), bool(beyond.any()), strange)
 
 
+def strange_queues(jobs: pl.DataFrame, site: Site) -> list[str]:
+    """Those that are no partition of a site of several, of jobs that go to its default."""
+    return _queues(jobs.filter(named_in(jobs, site).is_null())) if len(site.partitions) > 1 else []
+
+
 def _of_kinds(taken: Iterable[list[Partition]], so: Callable[[list[Partition]], bool]) -> Mask:
     """Of which of these lists something is so, of none that is empty, bool [lists]."""
     return np.array([bool(some) and so(some) for some in taken], bool)

@@ -92,11 +92,15 @@ def _of_partitions(parted: Parted) -> dict[str, str]:
     """What partitions do not do to jobs as a Slurm would, and whom they take though it names another."""
     found = {PARTITION: ACROSS} if parted.across else {}
     found |= {"max_nodes": BEYOND} if parted.beyond else {}
-    if parted.strange:
-        more = f" and {len(parted.strange) - FEW} more" if len(parted.strange) > FEW else ""
-        named = ", ".join(map(quoted, parted.strange[:FEW]))
-        found[QUEUE] = f"{JOBS}of queues that are no partition of the site lie in its default ({named}{more})"
-    return found
+    return found | in_default(parted.strange)
+
+
+def in_default(queues: list[str]) -> dict[str, str]:
+    """That these queues are no partitions of a site."""
+    more = f" and {len(queues) - FEW} more" if len(queues) > FEW else ""
+    named = ", ".join(map(quoted, queues[:FEW]))
+    said = f"{JOBS}of queues that are no partition of the site lie in its default ({named}{more})"
+    return {QUEUE: said} if queues else {}
 
 
 def one_pool(platform: Platform) -> dict[str, str]:

@@ -240,8 +240,9 @@ def test_queues_that_are_no_partitions_are_said_and_lists_of_them_are_lists() ->
     assert said({"queue": "b"}, {"queue": "night", "partition": "b"}) == {}
     assert of_all(said(*rows)) == []
     with pytest.warns(EscalaWarning) as told:
-        escala.compare(log(*rows), FOUR, schedulers=["easy", "fcfs"])
+        found = escala.compare(log(*rows), FOUR, schedulers=["easy", "fcfs", "slurm"])
     assert [str(one.message) for one in told] == [said(*rows)["queue"]]
+    assert [one.unseen for one in found.results.values()] == [said(*rows)] * 3
 
 
 @pytest.mark.parametrize("scheduler", ["easy", "slurm"])

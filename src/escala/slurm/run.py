@@ -19,7 +19,7 @@ from escala.kernel.slurm import tables as t
 from escala.kernel.slurm.drive import DONE, ENDLESS, MOST_AGAIN, drive
 from escala.kernel.state import LOG
 from escala.options import Options
-from escala.partitions import taking
+from escala.partitions import strange_queues, taking
 from escala.platform import Platform
 from escala.platform.site import Site, site_of
 from escala.result import FORMAT, Result
@@ -29,6 +29,7 @@ from escala.slurm.in_name import changed
 from escala.slurm.named import NAME
 from escala.slurm.settings import Settings, settings_of
 from escala.tables import NodeHistory, node_texts
+from escala.unseen import in_default, warn
 from escala.workload import Workload
 
 Ints = NDArray[np.int64]
@@ -63,6 +64,9 @@ def run_slurm(
         about["objects"] = ["scheduler"]
     if columns := workload.column_digests(taking(workload.jobs, site)):
         about["columns"] = columns
+    if unseen := in_default(strange_queues(workload.jobs, site)):
+        about["unseen"] = unseen
+        warn([unseen])
     return _result(run, workload, site, asked, options, about)
 
 
