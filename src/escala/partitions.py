@@ -76,6 +76,14 @@ def apart(platform: Platform) -> bool:
     return isinstance(platform, Site) and any(len(one.nodes) < platform.n_nodes for one in platform.partitions)
 
 
+def gives_whole_nodes(platform: Platform) -> bool:
+    """Does a job that names no partition get whole nodes?"""
+    if not isinstance(platform, Site):
+        return False
+    usual = platform.default_partition
+    return any(one.exclusive for one in ([usual] if usual else platform.partitions))
+
+
 def described(platform: Platform) -> bool:
     """Is it a site that describes partitions?"""
     whole = Partition(WHOLE, tuple(range(platform.n_nodes)), default=True)

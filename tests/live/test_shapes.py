@@ -235,6 +235,50 @@ def test_jobs_that_could_never_run_are_refused_with_the_reason() -> None:
     ]
 
 
+def test_jobs_that_name_what_there_is_not_are_refused_alone() -> None:
+    """The others are decided for as if they were not there; a desk has nothing to do where nobody else waits."""
+    told = _snapshot(
+        nodes=[1, 1, 2, None, 1],
+        cores=[1, 1, 2, 1, 1],
+        required_nodes=["n9", None, "n1", None, "n2"],
+        excluded_nodes=[None, "n[", None, None, None],
+        features=[None, None, None, "x&&(", None],
+    )
+    for scheduler in ("easy", "fcfs"):
+        desk = Desk(CELL, scheduler)
+        orders = desk.decide(told)
+        assert [(one.job_id, one.nodes) for one in orders.starts] == [("5", ((2, 2, 1),))]
+        assert [one.job_id for one in desk.plan(told)] == ["5"]
+    assert [(one.job_id, one.why.partition(":")[0]) for one in orders.refused] == [
+        ("1", "names node 'n9', which site 'cell' has not"),
+        ("2", "required_nodes or excluded_nodes"),
+        ("3", "required_nodes are 1 nodes"),
+        ("4", "features 'x&&(' are no expression"),
+    ]
+    alone = Desk(CELL).decide(_snapshot(required_nodes=["n9"]))
+    assert alone.starts == () and [one.job_id for one in alone.refused] == ["1"]
+    assert _starts(_snapshot(required_nodes=["n9", None], memory_mb_per_node=[10, 100])) == {"2": ((0, 0, 1),)}
+
+
+@pytest.mark.parametrize(
+    "named", [{"required_nodes": "n9"}, {"required_nodes": "n[1-2]"}, {"excluded_nodes": "n["}, {"features": "x&&("}]
+)
+def test_what_running_jobs_named_once_stops_nobody(named: dict[str, str]) -> None:
+    """The first has 60 MB of node 0: the second has to lie on node 1."""
+    asked = {name: [value, None] for name, value in named.items()}
+    told = _snapshot(**asked, start_s=[5.0, None], memory_mb_per_node=[60, 60], placed=_lying([1]))
+    orders = Desk(CELL).decide(told)
+    assert [(one.job_id, one.nodes) for one in orders.starts] == [("2", ((1, 1, 1),))] and orders.refused == ()
+
+
+@pytest.mark.parametrize("gpu", [None, [1, 1]])
+def test_rows_of_one_job_on_one_node_are_its_share_there(gpu: list[int] | None) -> None:
+    """Two GPUs, and two of four cores, told in two rows."""
+    placed = {"job": [0, 0], "first": [0, 0], "last": [0, 0], "cores": [1, 1]} | ({"gpu": gpu} if gpu else {})
+    told = _snapshot(cores=[2, 2, 1], gpus_per_node=[2, None, 1], start_s=[5.0, None, None], placed=placed)
+    assert _starts(told) == {"2": ((0, 0, 2),), "3": ((1, 1, 1),)}
+
+
 def test_what_does_not_count_is_said_once_as_in_a_run() -> None:
     desk = Desk("3x4", "fcfs")
     with warnings.catch_warnings(record=True) as said:
@@ -273,7 +317,6 @@ def test_damaged_shapes_are_refused_or_answered() -> None:
     ("told", "said"),
     [
         ({"nodes": [2], "tasks": [1]}, "no more than its tasks are possible"),
-        ({"required_nodes": ["n9"]}, "workload 'snapshot': job '1': names node 'n9', which site 'cell' has not"),
         (
             {"nodes": [1], "start_s": [1.0], "placed": _lying([1], memory_mb=[101])},
             "jobs hold 101 memory of node 0, which has 100: tell what each holds there (placed.memory_mb, gpu,",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -240,7 +241,60 @@ def test_what_a_site_gives_by_hand() -> None:
         "2",
         "1",
     ]
-    assert type(desk_of(_site({"batch": (0, 1)}))) is Desk
+    assert type(desk_of(_site({"batch": (0, 1)}))) is SiteDesk
+    assert type(desk_of(_site({"batch": tuple(range(7))}))) is Desk
+
+
+def _giving_whole_nodes() -> Site:
+    site = _site()
+    return replace(site, partitions=tuple(replace(one, exclusive=one.name == "gpu") for one in site.partitions))
+
+
+@pytest.mark.parametrize("scheduler", ["fcfs", "easy", "saf"])
+def test_a_partition_that_gives_whole_nodes_gives_them_here_too(scheduler: str) -> None:
+    site, plain = _giving_whole_nodes(), {"submit_s": [1.0, 2.0], "runtime_s": [9.0] * 2, "walltime_s": [9.0] * 2}
+    log = escala.Workload.from_jobs(plain | {"cores": [1, 9], "partition": ["gpu", "gpu"]})
+    inside = escala.simulate(log, site, scheduler).allocations.select("node", "cores").rows()
+    orders = SiteDesk(site, scheduler).decide(_snapshot(cores=[1, 9], partition=["gpu", "gpu"]))
+    assert [part for start in orders.starts for part in start.nodes] == [(1, 1, 8), (3, 3, 8), (5, 5, 8)]
+    assert inside == [(1, 8), (3, 8), (5, 8)]
+    shared = SiteDesk(site, scheduler).decide(_snapshot(cores=[1, 2]))
+    assert [start.nodes for start in shared.starts] == [((0, 0, 1),), ((0, 0, 2),)]
+
+
+def test_a_desk_of_a_partition_alone_gives_whole_nodes() -> None:
+    alone = _giving_whole_nodes().machine("gpu")
+    told = _snapshot(cores=[1, 9])
+    told = replace(told, nodes=told.nodes[:3])
+    for desk in (Desk(alone), desk_of(alone)):
+        assert [start.nodes for start in desk.decide(told).starts] == [((0, 0, 8),), ((1, 2, 8),)]
+        assert [one.job_id for one in desk.plan(told)] == ["1", "2"]
+    assert type(desk_of(alone)) is SiteDesk
+
+
+def test_jobs_that_run_in_a_partition_of_whole_nodes_lie_where_they_lie() -> None:
+    """The second has a core of node 1 and 16 GB a core, which eight cores there would not have; 3 and 5 are left."""
+    site = _giving_whole_nodes()
+    told = _snapshot(cores=[9, 1], memory_mb_per_core=[None, 16], partition=["gpu", "gpu"]).columns()
+    jobs = told["jobs"] | {"state": ["queued", "running"], "start_s": [None, 5.0]}
+    placed = {"job": [1], "first": [1], "last": [1], "cores": [1]}
+    orders = SiteDesk(site).decide(Snapshot.of(10.0, jobs, told["nodes"], placed))
+    assert [start.nodes for start in orders.starts] == [((3, 3, 8), (5, 5, 8))]
+    with pytest.raises(escala.EscalaError, match="cores that it has there, or exclusive if it has whole nodes"):
+        Snapshot.of(10.0, jobs | {"memory_mb_per_core": [None] * 2}, told["nodes"], placed | {"cores": [8]})
+
+
+def test_a_job_that_names_a_node_of_others_is_refused_alone() -> None:
+    told = _snapshot(
+        partition=["gpu", "gpu"], required_nodes=["n2", None], excluded_nodes=[None, "n1,n2"], nodes=[1, 1]
+    )
+    orders = SiteDesk(_site()).decide(told)
+    assert [(start.job_id, start.nodes) for start in orders.starts] == [("2", ((3, 3, 4),))]
+    assert [(one.job_id, one.why[:49]) for one in orders.refused] == [
+        ("1", "names node 'n2', which site 'site gpu' has not: m")
+    ]
+    broken = _snapshot(partition=["gpu", "gpu"], excluded_nodes=["n[", None])
+    assert [one.job_id for one in SiteDesk(_site()).decide(broken).starts] == ["2"]
 
 
 def test_a_partition_that_is_down_starts_nothing() -> None:
@@ -271,8 +325,12 @@ def test_a_job_larger_than_its_partition_holds_back_nobody(tmp_path: Path) -> No
             "has no partition 'none': it has batch, gpu",
         ),
         (
-            lambda: Desk(_site()).decide(_snapshot(partition=["gpu", "gpu"])),
+            lambda: Desk(_site({"gpu": tuple(range(7))})).decide(_snapshot(partition=["gpu", "gpu"])),
             "this desk knows no partitions: ask a SiteDesk",
+        ),
+        (
+            lambda: Desk(_site()),
+            "a partition has only some of its nodes, and a Desk knows no partitions: take a SiteDesk",
         ),
         (
             lambda: SiteDesk(_site({"a": (0,), "b": (1,)})).decide(_snapshot()),

@@ -152,6 +152,36 @@ def test_what_no_node_has_is_refused_of_its_job_alone(tmp_path: Path) -> None:
     ].why.endswith(" has k")
 
 
+def test_jobs_that_name_what_there_is_not_are_refused_alone(tmp_path: Path) -> None:
+    """The first runs, and has a node that is no more among its names; the last starts."""
+    asked = _snapshot(
+        state=["running", *["queued"] * 4],
+        start_s=[50.0, *[None] * 4],
+        nodes=[1, 1, 2, 1, 1],
+        required_nodes=["old", "n9", "n1", None, "n3"],
+        features=[None, None, None, "x&&(", None],
+        placed={"job": [0], "first": [0], "last": [0], "cores": [4]},
+    )
+    desk = SlurmDesk(_site(tmp_path))
+    orders = _in_time(desk, asked)
+    assert [(one.job_id, one.nodes) for one in orders.starts] == [("4", ((2, 2, 4),))]
+    assert [one.job_id for one in orders.refused] == ["1", "2", "3"]
+    assert [one.job_id for one in SlurmDesk(_site(tmp_path)).plan(asked)] == ["4"]
+    assert SlurmDesk(_site(tmp_path)).decide(_snapshot(required_nodes=["n9"])).refused[0].job_id == "0"
+
+
+def test_rows_of_one_job_on_one_node_are_its_share_there(tmp_path: Path) -> None:
+    """2000 MB of node 0, told in two rows: 6000 MB are left."""
+    asked = _snapshot(
+        state=["running", "queued"],
+        start_s=[50.0, None],
+        memory_mb_per_node=[2000, 6000],
+        required_nodes=[None, "n1"],
+        placed={"job": [0, 0], "first": [0, 0], "last": [0, 0], "cores": [2, 2]},
+    )
+    assert [one.job_id for one in _in_time(SlurmDesk(_site(tmp_path)), asked).starts] == ["1"]
+
+
 def test_what_is_held_is_reckoned_where_nobody_tells_it(tmp_path: Path) -> None:
     """A job that runs has 2 GPUs and 4 000 MB of node 0; the next that wants a GPU of it goes elsewhere."""
     running: dict[str, Any] = {

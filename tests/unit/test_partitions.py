@@ -15,6 +15,7 @@ import pytest
 
 import escala
 from escala.errors import EscalaError, EscalaWarning
+from escala.live.site_desk import desk_of
 from escala.parts import parts_of
 from escala.platform import Platform, Site
 from escala.platform.site import Partition
@@ -328,8 +329,14 @@ def test_rollout_and_environments_take_a_site_as_one_pool_and_say_so(queued: Pat
     env.close()
 
 
-def test_a_desk_for_a_site_with_a_partition_of_some_nodes_takes_it_as_before() -> None:
-    desk = escala.live.Desk(site(A))
-    jobs = {"job_id": ["1"], "submit_s": [0.0], "walltime_s": [9.0], "cores": [32], "state": ["queued"]}
-    orders = desk.decide(escala.live.Snapshot.of(1.0, jobs, {"power": ["on"] * 4}))
-    assert [one.job_id for one in orders.starts] == ["1"]
+def test_a_desk_for_a_site_with_a_partition_of_some_nodes_keeps_to_them() -> None:
+    """As a simulation does; a plain desk, which knows no partitions, takes no such site."""
+    told = {"job_id": ["1", "2"], "submit_s": [0.0, 0.0], "walltime_s": [9.0, 9.0], "state": ["queued"] * 2}
+    jobs = told | {"cores": [32, 16]}
+    with pytest.raises(EscalaError, match=r"needs 32 tasks .* can never run on the 2 of 4 nodes"):
+        escala.simulate(log({"cores": 32}), site(A), "easy")
+    with pytest.raises(EscalaError, match=r"partition has only some of its nodes.*take a SiteDesk"):
+        escala.live.Desk(site(A))
+    orders = desk_of(site(A)).decide(escala.live.Snapshot.of(1.0, jobs, {"power": ["on"] * 4}))
+    assert [(one.job_id, one.nodes) for one in orders.starts] == [("2", ((0, 1, 8),))]
+    assert orders.refused == (("1", "it needs 32 cores, and platform 'four a' has 16"),)

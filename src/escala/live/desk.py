@@ -20,14 +20,14 @@ from escala.kernel.clock import SECOND
 from escala.kernel.load import await_holds
 from escala.live.asked import asked
 from escala.live.carried import Carried
-from escala.live.fitting import fitting
+from escala.live.fitting import Fitting, fitting, with_whole_nodes
 from escala.live.orders import Orders, Planned, Start
 from escala.live.parts import held_of
 from escala.live.rows import Rows
 from escala.live.snapshot import DEMAND, IN_ORDER, Snapshot
 from escala.live.state_file import reading_state, take_state, told_state, write_state
 from escala.live.tables import Tables, stand_ins
-from escala.partitions import pooled
+from escala.partitions import apart, gives_whole_nodes, pooled
 from escala.parts import Parts
 from escala.platform import Platform, read_platform
 from escala.policies.run import TURNS, decider
@@ -42,7 +42,7 @@ UNTOLD = np.zeros((0, 0), np.int64)
 class Desk:
     """platform: a `Platform`, or a spec. scheduler, shutdown: as for `escala.simulate`. options: rules, head, depth,
     rebuild, plan_margin_s, estimate, order_estimate, corrections_s, seed. EscalaError for policies that cannot be asked
-    from outside.
+    from outside, and a site with a partition of some of its nodes, for which there is `SiteDesk`.
 
     An object that decides may have `state()` (plain data for JSON) and `restore(state)`; one without is taken to
     remember nothing. Rows of jobs (`QueuedJob.row`) stay while a job lives.
@@ -50,6 +50,11 @@ class Desk:
 
     def __init__(self, platform: Any, scheduler: Any = "easy", shutdown: Any = "never", **options: Any) -> None:
         self.platform: Platform = platform if isinstance(platform, Platform) else read_platform(platform)
+        if apart(self.platform):
+            raise EscalaError(
+                f"site {quoted(self.platform.name)}: a partition has only some of its nodes, and a Desk knows no "
+                "partitions: take a SiteDesk, or a Desk for one (site.machine(name))"
+            )
         self._pool = pooled(self.platform)
         first = stand_ins(1, self.platform, 0)
         self._asked = asked(self.platform, scheduler, shutdown, first, options)
@@ -75,8 +80,7 @@ class Desk:
         """What to do now. Snapshots come in the order of time; two of one instant are two decisions. Jobs that could
         never run are refused in the orders, and no policy sees them. EscalaError for a snapshot that makes no sense: it
         leaves no trace, but in a policy object that was asked already."""
-        self._begin(snapshot)
-        snapshot, parts, refused = fitting(snapshot, self._pool)
+        snapshot, parts, refused = self._fitting(snapshot)
         before = self._carried.copy()
         try:
             self._load(snapshot, parts)
@@ -106,8 +110,8 @@ class Desk:
         vars(self._carried).update(vars(before))
         self._rows.begin_anew()
 
-    def _begin(self, snapshot: Snapshot) -> None:
-        """Refuse what cannot be of this machine, or comes too late."""
+    def _fitting(self, snapshot: Snapshot) -> Fitting:
+        """EscalaError for what cannot be of this machine, or comes too late."""
         n = self.platform.n_nodes
         if len(snapshot.nodes) != n:
             raise EscalaError(
@@ -127,6 +131,7 @@ class Desk:
                 raise EscalaError(
                     f"snapshot: jobs.{DEMAND}{kind}: platform {self.platform.name!r} has no {kind!r}: leave it out"
                 )
+        return fitting(with_whole_nodes(snapshot) if gives_whole_nodes(self.platform) else snapshot, self._pool)
 
     def _load(self, snapshot: Snapshot, parts: Parts | None) -> None:
         """The state into the tables, and what is carried."""
@@ -200,8 +205,7 @@ class Desk:
             )
         if first < 1:
             raise EscalaError(f"plan: first={first}: give 1 or more jobs")
-        self._begin(snapshot)
-        snapshot, parts, _ = fitting(snapshot, self._pool)
+        snapshot, parts, _ = self._fitting(snapshot)
         before = self._carried.copy()
         try:
             self._load(snapshot, parts)

@@ -13,7 +13,7 @@ from escala.errors import EscalaError, quoted
 from escala.live.shapes import MEMORY as MEMORY_MB
 from escala.live.shapes import OF_KIND
 from escala.live.snapshot import Snapshot
-from escala.live.told import Cells, Ints, cells_of, log_of
+from escala.live.told import Cells, Ints, cells_of, log_of, summed
 from escala.parts import Parts, of_columns, parts_of
 from escala.platform import Platform
 from escala.platform.site import GPU, MEMORY
@@ -37,6 +37,7 @@ def made_of(snapshot: Snapshot, platform: Platform) -> Made | None:
     and the platform does not count; EscalaError for jobs that hold more than it has."""
     if not snapshot.held and not snapshot.shapes:
         return None
+    snapshot = summed(snapshot)
     order = np.argsort(snapshot.jobs["submit"], kind="stable")
     log = log_of(snapshot, order)
     warn([unseen_in(log.jobs, platform)])

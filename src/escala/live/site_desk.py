@@ -16,6 +16,7 @@ from escala.live.slurm_desk import SlurmDesk
 from escala.live.snapshot import Snapshot
 from escala.live.state_file import check_state, reading_state, whose, write_state
 from escala.live.told import Cells, cells_of
+from escala.partitions import apart, gives_whole_nodes
 from escala.platform.hostlist import hosts_of
 from escala.platform.site import Partition, Site
 from escala.policy import name_of
@@ -26,15 +27,18 @@ from escala.workload.shapes import EXCLUDED, PLACES
 def desk_of(
     platform: Any, scheduler: Any = "easy", shutdown: Any = "never", **options: Any
 ) -> Desk | SiteDesk | SlurmDesk:
-    """A `SlurmDesk` for scheduler slurm, else a `SiteDesk` for a site with several partitions, else a `Desk`."""
+    """A `SlurmDesk` for scheduler slurm, else a `SiteDesk` for a site with several partitions, or with one that lacks
+    nodes or gives whole ones, else a `Desk`."""
     if is_slurm(scheduler):
         return SlurmDesk(platform, scheduler, shutdown, **options)
-    several = isinstance(platform, Site) and len(platform.partitions) > 1
-    return (SiteDesk if several else Desk)(platform, scheduler, shutdown, **options)
+    if isinstance(platform, Site) and (len(platform.partitions) > 1 or apart(platform) or gives_whole_nodes(platform)):
+        return SiteDesk(platform, scheduler, shutdown, **options)
+    return Desk(platform, scheduler, shutdown, **options)
 
 
 class SiteDesk:
-    """A `Desk` for a site: jobs get nodes of their partition only, and each partition is decided for by itself.
+    """A `Desk` for a site: jobs get nodes of their partition only, whole ones where it is exclusive, and each partition
+    is decided for by itself.
 
     site: of which no two partitions that are up share nodes. A policy that is an object is copied for each partition.
     EscalaError for policies that cannot be asked, and for partitions that overlap.
@@ -206,7 +210,10 @@ class _Part:
 
     def _here(self, hosts: str) -> str | None:
         """Without the nodes of other partitions, where it may not lie anyhow."""
-        names = hosts_of(hosts, f"snapshot: jobs.{EXCLUDED}")
+        try:
+            names = hosts_of(hosts, EXCLUDED)
+        except EscalaError:
+            return hosts  # its desk says what is wrong
         return ",".join(one for one in names if one not in self._elsewhere) or None
 
     def widened(self, orders: Orders) -> Orders:

@@ -19,6 +19,7 @@ from escala.kernel.slurm import tables as t
 from escala.kernel.slurm.drive import DONE, drive
 from escala.kernel.slurm.priority import MOST
 from escala.kernel.slurm.standing import go_on, idled, queue_up
+from escala.live.fitting import understood
 from escala.live.orders import Orders, Planned, Refused, Start
 from escala.live.shapes import MEMORY
 from escala.live.slurm_tables import Standing, gone
@@ -117,6 +118,7 @@ class SlurmDesk:
     def decide(self, snapshot: Snapshot) -> Orders:
         """As `Desk.decide`. Jobs start at Slurm's beats: `next_s` says when the next one is due."""
         self._check(snapshot)
+        snapshot, wrong = understood(snapshot, self.platform)
         at = self._standing(snapshot, ahead=False)
         seen = self._seen(at)
         queue_up(at.table, seen.known)
@@ -129,7 +131,7 @@ class SlurmDesk:
         started = _started(at)
         self._keep(at, seen, started)
         starts = tuple(_start(at, j) for j in started)
-        return Orders(snapshot.now_s, starts, next_s=_next_s(at.world), refused=_refused(at))
+        return Orders(snapshot.now_s, starts, next_s=_next_s(at.world), refused=(*wrong, *_refused(at)))
 
     def warm(self) -> None:
         """As `Desk.warm`."""
@@ -154,7 +156,7 @@ class SlurmDesk:
         if first < 1:
             raise EscalaError(f"plan: first={first}: give 1 or more jobs")
         self._check(snapshot)
-        at = self._standing(snapshot, ahead=True)
+        at = self._standing(understood(snapshot, self.platform)[0], ahead=True)
         seen = self._seen(at)
         queue_up(at.table, seen.known)
         s = at.world.s

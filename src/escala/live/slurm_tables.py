@@ -13,7 +13,7 @@ from escala.kernel.slurm.closed import DOWN
 from escala.kernel.slurm.standing import occupy
 from escala.live.shapes import GPU, MEMORY, OF_KIND
 from escala.live.snapshot import Snapshot
-from escala.live.told import Ints, cells_of, log_of
+from escala.live.told import Ints, cells_of, log_of, summed
 from escala.platform.site import Site
 from escala.slurm.arrays import arrays_of
 from escala.slurm.asked import Asked, Asking
@@ -31,7 +31,7 @@ class Standing:
     """
 
     def __init__(self, snapshot: Snapshot, site: Site, settings: Settings, origin_s: float, ahead: bool) -> None:
-        self.site, self.snapshot = site, snapshot
+        self.site, self.snapshot = site, summed(snapshot)
         self.now = snapshot.now_us
         self.order = np.argsort(snapshot.jobs["submit"], kind="stable")
         self.jobs = snapshot.jobs[self.order]

@@ -48,6 +48,7 @@ JOB_COLUMNS = (
 NODE_COLUMNS = ("power", "idle_since_s", "switch_end_s", "gone")
 PLACED_COLUMNS = ("job", "first", "last", "cores", *HELD)
 IN_ORDER = "give them in the order of time; if the last had a false clock, begin anew without the state file"
+MORE = "tell the cores that it has there, or exclusive if it has whole nodes"
 
 
 class Survey(NamedTuple):
@@ -328,8 +329,8 @@ def _in_order(
     if (wrong := holding & (sums != jobs["cores"]) & ~(more & (sums > jobs["cores"]))).any():
         k = int(wrong.argmax())
         raise EscalaError(
-            f"snapshot: job {quoted(ids[k])} has {jobs['cores'][k]} cores, and holds {sums[k]} in placed: tell where "
-            "all are"
+            f"snapshot: job {quoted(ids[k])} has {jobs['cores'][k]} cores, and holds {sums[k]} in placed: "
+            + ("tell where all are" if sums[k] < jobs["cores"][k] else MORE)
         )
     return records, order
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,22 @@ def cells_of(placed: NDArray[Any]) -> Cells:
     row = np.repeat(np.arange(len(placed)), spans)
     node = placed["low"][row] + np.arange(len(row)) - np.repeat(np.cumsum(spans) - spans, spans)
     return Cells(placed["job"][row], node, placed["per"][row], row)
+
+
+def summed(snapshot: Snapshot) -> Snapshot:
+    """With all that a job holds of a node in one row of `placed`, where several tell of it."""
+    cells, n = cells_of(snapshot.placed), len(snapshot.nodes)
+    found, at = np.unique(cells.job * n + cells.node, return_inverse=True)
+    if len(found) == len(at):
+        return snapshot
+
+    def sums(values: Ints) -> Ints:
+        return np.bincount(at, values).astype(np.int64)
+
+    placed = np.zeros(len(found), snapshot.placed.dtype)
+    placed["job"], placed["low"], placed["per"] = found // n, found % n, sums(cells.per)
+    placed["high"] = placed["low"]
+    return replace(snapshot, placed=placed, held={name: sums(one[cells.row]) for name, one in snapshot.held.items()})
 
 
 def log_of(snapshot: Snapshot, order: Ints, origin_s: float = 0.0) -> Workload:
