@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 from bench.measure import Case, child_seconds
 
@@ -21,9 +22,12 @@ def _python(code: str, **environment: str) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, **environment})
 
 
-def _cold() -> None:
+def _cold_s() -> float:
+    """By the clock: a second process compiles beside it."""
     with tempfile.TemporaryDirectory() as folder:
+        begun_s = time.perf_counter()
         _python(_ONE_RUN, ESCALA_CACHE_DIR=folder)
+        return time.perf_counter() - begun_s
 
 
 def _help() -> None:
@@ -38,5 +42,5 @@ CASES = [
         "≤ 0.4 s",
         lambda: (child_seconds(lambda: _python(_ONE_RUN)), "s"),
     ),
-    Case("the same, nothing compiled before", "≤ 10 s", lambda: (child_seconds(_cold, repeats=1), "s")),
+    Case("the same, nothing compiled before, by the clock", "≤ 10 s", lambda: (_cold_s(), "s")),
 ]

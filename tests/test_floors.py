@@ -38,16 +38,26 @@ FOREIGN = {
     "cli/__init__.py": {"_exit", "_run_exitfuncs"},  # as Python itself would call at its end what was asked for
     "cli/app.py": {"_exit"},
     "envs/slots/team/pettingzoo.py": {"_accumulate_rewards", "_was_dead_step"},
-    "compile/translation.py": {"_cache", "_get_module_for_linking"},  # what Numba itself links callers with
-    "compile/whole.py": {  # Numba's libraries have no other door
+    "compile/ahead.py": {"_exit"},
+    "compile/translation.py": {  # where Numba keeps functions, what it links callers with, how it numbers functions
+        "_cache",
+        "_get_module_for_linking",
+        "_unique_ids",
+    },
+    "compile/whole.py": {  # Numba's libraries and caches have no other door
+        "_cache_file",
         "_codegen",
         "_ensure_finalized",
         "_final_module",
         "_finalize_dynamic_globals",
         "_finalized",
         "_get_module_for_linking",
+        "_impl",
+        "_index_key",
         "_linking_libraries",
+        "_load_data",
         "_raise_if_finalized",
+        "_save_data",
         "_shared_module",
     },
     "compile/pointer_code.py": {"_getvalue"},

@@ -23,7 +23,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from escala.admit import refuse_speeds
 from escala.bounds import waste_bound
 from escala.bounds.schedule_bound import METRIC, bound
 from escala.errors import EscalaError
@@ -130,8 +129,7 @@ def of_days(
 
 
 def check(days: Sequence[Any], machine: Any, objective: str) -> None:
-    """Refuse, before anything is judged, days or a platform that cannot be bounded."""
-    refuse_speeds(machine, "bounds are")
+    """Refuse, before anything is judged, days or a platform of which the waste cannot be bounded."""
     if objective == waste_bound.WASTE:
         for day in days:
             waste_bound.check(day, machine)

@@ -138,14 +138,17 @@ class Compiled:
         return turn(self.folder(), self.__name__, _wait)
 
     def _in_turn(self, arguments: tuple[Any, ...], kind: Any) -> Machine | None:
-        """Machine code that another process has made by the time this one's turn comes; None: this one has translated
-        the function."""
+        """Machine code that another process has made by the time this one's turn comes, or that this one makes; None:
+        the function needs Numba, which has translated it."""
         with self.turn():
             found = _machine.load(self._folders(), self.__name__, kind)
             if found is None:
+                from escala.compile import second
+
+                second.ask(self.__module__, self.__name__, kind, CACHE_FOLDER)  # it begins while Numba is imported
                 from escala.compile import translation
 
-                translation.keep(self, arguments, kind)
+                found = translation.keep(self, arguments, kind)
         return found
 
     def _translated(self, arguments: tuple[Any, ...]) -> Any:

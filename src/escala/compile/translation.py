@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
+import itertools
+import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numba
-from numba.core import event, types
+from numba.core import bytecode, event, types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
 from escala import compile as front
@@ -26,6 +31,10 @@ def _plain(kind: Any) -> Any:
         return types.float64
     return kind
 
+
+# Numba numbers what it translates, in each process from 1, and the numbers are in the names of code: of functions made
+# within functions, two processes would give one name to two of them, which here are linked.
+bytecode.FunctionIdentity._unique_ids = itertools.count(secrets.randbits(40))
 
 BLAS = "scipy.linalg.cython_blas"
 
@@ -45,6 +54,26 @@ def _spare_blas() -> None:
     vars(arraymath)["_HAVE_BLAS"] = True
 
 
+_meet: Callable[[Any, tuple[Any, ...]], None] | None = None
+
+
+@contextlib.contextmanager
+def meeting(meet: Callable[[Any, tuple[Any, ...]], None]) -> Iterator[None]:
+    """Meanwhile `meet` is called with each function of which Numba finds a call, and with the types of its
+    arguments."""
+    global _meet
+    _meet = meet
+    try:
+        yield
+    finally:
+        _meet = None
+
+
+def is_kept(dispatcher: Any, given: tuple[Any, ...]) -> bool:
+    """Is a function that compiled code calls translated for these types of arguments, here or on disk?"""
+    return given in dispatcher.overloads or dispatcher._cache.has(given)
+
+
 def _one_specialisation(dispatcher: Any) -> Any:
     """Numba compiles a callee anew for each mix of int32, int64 and literal arguments: the kernel then compiled four
     times as long. Widen them at each call."""
@@ -55,7 +84,10 @@ def _one_specialisation(dispatcher: Any) -> Any:
         return load(signature)
 
     def widened(args: Any, kws: Any) -> Any:
-        return template(tuple(_plain(a) for a in args), {k: _plain(v) for k, v in kws.items()})
+        args, kws = tuple(_plain(a) for a in args), {k: _plain(v) for k, v in kws.items()}
+        if _meet is not None:
+            _meet(dispatcher, tuple(dispatcher.fold_argument_types(args, kws)[1]))
+        return template(args, kws)
 
     dispatcher.get_call_template, dispatcher.compile = widened, loaded
     return dispatcher
@@ -100,6 +132,7 @@ def inner_of(code: front.Compiled) -> Any:
 
 def make_ready() -> None:
     """Make all that compiled code may name, before Numba begins: it looks for new names only then."""
+    _spare_blas()
     for part in front.Later.known:
         part.made()
 
@@ -109,24 +142,61 @@ def type_of(made: Any) -> Any:
     return cpu_target.typing_context.resolve_value_type(made)
 
 
-def keep(code: front.Compiled, arguments: tuple[Any, ...], kind: machine.Kind) -> None:
-    """Translate a function, and keep its machine code where that needs nothing of Numba's while it runs."""
+OBJECTS = 2_000_000
+"""New objects after which Python looks for circles that nobody reaches where Numba translates: there it took a tenth of
+the time."""
+
+
+@contextlib.contextmanager
+def _seldom_collecting() -> Iterator[None]:
+    """Meanwhile Python looks for such circles after `OBJECTS`, if at all."""
+    before = gc.get_threshold()
+    if before[0]:
+        gc.set_threshold(OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def _result(returned: Any) -> str | None:
+    """What a function returns, as `machine.keep` takes it; None where that is nothing plain."""
+    if isinstance(returned, types.UniTuple) and returned.dtype == types.int64:
+        return "i" * returned.count
+    return {types.none: "", types.int64: "i", types.float64: "f", types.boolean: "b"}.get(returned)
+
+
+def keep(code: front.Compiled, arguments: tuple[Any, ...], kind: machine.Kind) -> machine.Machine | None:
+    """Translate a function, and keep its machine code where that needs nothing of Numba's while it runs; None where it
+    does."""
     make_ready()
     folder, dispatcher = code.folder(), code.dispatcher()
-    given = tuple(dispatcher.typeof_pyval(a) for a in arguments)
-    dispatcher.compile(given)
-    found = dispatcher.overloads.get(given)
-    if found is None or folder is None:
-        return
-    returned = found.signature.return_type
-    result = {types.none: "", types.int64: "i", types.float64: "f", types.boolean: "b"}.get(returned)
-    if isinstance(returned, types.UniTuple) and returned.dtype == types.int64:
-        result = "i" * returned.count
-    if result is None:
-        return
-    module = found.library._get_module_for_linking()
     item_bytes = [getattr(one, "itemsize", 0) for one in arguments]
-    machine.keep(folder, code.__name__, kind, item_bytes, module, found.fndesc.llvm_func_name, result)
+    given = tuple(dispatcher.typeof_pyval(one) for one in arguments)
+    found: machine.Machine | None = None
+    tried = False
+
+    def alone(module: Any, symbol: str, returned: Any) -> bool:
+        nonlocal found, tried
+        tried, result = True, _result(returned)
+        if folder is not None and result is not None:
+            machine.keep(folder, code.__name__, kind, item_bytes, module, symbol, result)
+            found = machine.load([folder], code.__name__, kind)
+        return found is not None
+
+    with global_compiler_lock, _seldom_collecting():  # another thread may translate too
+        whole.Entry.keeping = staticmethod(alone)
+        try:
+            dispatcher.compile(given)
+            known = dispatcher.overloads.get(given)
+            if not tried and known is not None:  # it lay in Numba's own cache
+                alone(known.library._get_module_for_linking(), known.fndesc.llvm_func_name, known.signature.return_type)
+        except Exception:  # `whole.Kept`, or what Numba is set to make of it
+            if found is None:
+                raise
+        finally:
+            whole.Entry.keeping = None
+    return found
 
 
 class _Begun(event.Listener):

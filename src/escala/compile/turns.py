@@ -41,6 +41,18 @@ def turn(folder: Path | None, name: str, waits: Callable[[], None]) -> Iterator[
         os.close(handle)
 
 
+def only(folder: Path, name: str) -> bool:
+    """Is this the only process that asked so for `name` in `folder`, of those that have not ended? Without such locks
+    it is."""
+    handle = None if fcntl is None else _opened(folder / f"{name}.lock")
+    if handle is not None:  # open until the process ends
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+    return True
+
+
 def _opened(path: Path) -> int | None:
     """The file to lock; None where it cannot be written."""
     try:

@@ -11,13 +11,15 @@ in half the time, that of Slurm's rules in a third.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core import caching, codegen, compiler, ir, typed_passes, types
+from numba.core import caching, codegen, compiler, ir, itanium_mangler, typed_passes, types
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.environment import lookup_environment
+from numba.core.registry import cpu_target
 
 _ENVIRONMENT = "_ZN08NumbaEnv"  # how the names begin of what holds a function's Python objects, for its errors
 
@@ -92,13 +94,38 @@ class Inner(_Library):
         return cls.kept[key]
 
 
+class Kept(Exception):
+    """The code of a function is machine code in a file of its own: Numba makes none."""
+
+
 class Entry(_Library):
-    """Code of a function that Python calls, with all that it calls."""
+    """Code of a function that Python calls, with all that it calls. returned: Numba's type of what it returns."""
+
+    returned: Any = None
+    keeping: Callable[[Any, str, Any], bool] | None = None
+    """Tries to keep code without Numba, given LLVM's form of it, the function's name there, and what it returns."""
 
     def finalize(self) -> None:
         """Optimise all, and make machine code of it."""
         self._linking_libraries.reverse()  # callers first: what nobody calls so far would not be linked
         super().finalize()
+
+    def get_pointer_to_function(self, name: str) -> Any:
+        """Numba first asks for the way in which Python calls the function: then code is made."""
+        self._called = name
+        return super().get_pointer_to_function(name)
+
+    def _finalize_final_module(self) -> None:
+        name = self._own_name() if Entry.keeping is not None else ""
+        if Entry.keeping is not None and name and Entry.keeping(self._final_module, name, self.returned):
+            raise Kept
+        super()._finalize_final_module()
+
+    def _own_name(self) -> str:
+        """Of the function itself within its code; empty where Numba names it otherwise."""
+        names = [one.name for one in self._final_module.functions if one.name.startswith("_Z")]
+        called = itanium_mangler.prepend_namespace
+        return next((name for name in names if called(name, "cpython") == self._called), "")
 
     def _finalize_specific(self) -> None:
         super()._finalize_specific()
@@ -157,6 +184,7 @@ def _pipeline(kind: type[_Library]) -> Any:
             """Nothing of the function changes."""
             state.library = kind(state.targetctx.codegen(), state.func_id.func_qualname)
             state.library.enable_object_caching()
+            state.library.returned = state.return_type
             return False
 
     class Pipeline(compiler.CompilerBase):
@@ -213,9 +241,32 @@ class _Reduced(caching.CompileResultCacheImpl):
 
 
 class Cache(caching.FunctionCache):
-    """Inner functions on disk."""
+    """Inner functions on disk: a file for each kind of arguments. Numba's index of them would lose what two processes
+    write at once, and give one the code of the other."""
 
     _impl_class = _Reduced
+
+    def _name_of(self, key: Any) -> str:
+        return f"{self._impl.filename_base}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+
+    def has(self, given: tuple[Any, ...]) -> bool:
+        """Is there code for these types of arguments?"""
+        key = self._index_key(given, cpu_target.target_context.codegen())
+        return os.path.exists(os.path.join(self.cache_path, self._name_of(key)))
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        key = self._index_key(sig, target_context.codegen())
+        try:
+            kept, reduced = self._cache_file._load_data(self._name_of(key))
+        except OSError:
+            return None
+        return self._impl.rebuild(target_context, reduced) if kept == key else None
+
+    def _save_overload(self, sig: Any, data: Any) -> None:
+        if self._impl.check_cachable(data):
+            self._impl.locator.ensure_cache_path()
+            key = self._index_key(sig, data.codegen)
+            self._cache_file._save_data(self._name_of(key), (key, self._impl.reduce(data)))
 
 
 INNER, ENTRY = _pipeline(Inner), _pipeline(Entry)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.admit import met
 from escala.errors import EscalaError, waiting
 from escala.estimates import foretold
 from escala.foresight import Said, known_to, plain, said_by
@@ -310,7 +309,8 @@ def simulate_loaded(
         from escala.slurm.run import run_slurm
 
         return run_slurm(loaded, machine, scheduler, chosen_options, progress)
-    loaded = met(loaded, machine)
+    if machine.speed is not None and "flops" in loaded.jobs.columns:
+        loaded = loaded.at_speed(machine.speed)
     chosen = pair(loaded, scheduler, shutdown, chosen_options)
     if decisions and chosen.scheduler is None and chosen.shutdown is None:
         raise EscalaError(
