@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from escala.allowed import strange_feature, told_by
 from escala.errors import EscalaError, number_of, quoted
-from escala.estimates import lengths_us
+from escala.estimates import lengths_us, runtimes_us
 from escala.forks import check_fork
+from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.options import Options, microseconds
 from escala.partitions import Parted
@@ -30,7 +31,7 @@ class Admitted:
     rows: NDArray[np.int64]
     rejected: NDArray[np.int64]
     submit_us: NDArray[np.int64]  # when it comes, see `arrivals_us`
-    runtime_us: NDArray[np.int64]  # what will run
+    runtime_us: NDArray[np.int64]  # what will run, at speed 1
     walltime_us: NDArray[np.int64]  # what policies see
     killed: NDArray[np.bool_]
     parts: Parts | None  # of the workload's rows; None: all take cores of any nodes
@@ -56,7 +57,7 @@ def admit_jobs(workload: Workload, platform: Platform, options: Options) -> Admi
         rows = ranked[~too_large[ranked]]
     elif BEGIN in jobs.columns:
         rows = rows[np.argsort(arrivals_us(jobs)[rows], kind="stable")]
-    times = times_of(jobs, rows, options)
+    times = times_of(jobs, rows, options, platform.slowest)
     submit = times[0]
     if len(rows) and submit[0] < microseconds(options.start_s):
         raise EscalaError(
@@ -67,14 +68,60 @@ def admit_jobs(workload: Workload, platform: Platform, options: Options) -> Admi
     return Admitted(rows, np.flatnonzero(too_large), *times, parts)
 
 
-def times_of(jobs: pl.DataFrame, rows: Any, options: Options) -> tuple[Any, Any, Any, Any]:
-    """(arrival, run, walltime as policies see it, killed) of these rows of a workload's table: us, us, us, bool."""
+def met(workload: Workload, platform: Platform) -> Workload:
+    """The workload as it meets a platform: work in flops as times, and what a job without a limit is expected to run
+    as no less than it takes on the slowest node."""
+    log = workload if platform.speed is None else workload.at_speed(platform.speed)
+    if platform.slowest >= 1.0 or "limited" not in log.jobs.columns or log.needs_speed():
+        return log
+    longest = pl.Series(runtimes_us(log.jobs, platform.slowest) / SECOND)
+    free = pl.max_horizontal("walltime_s", longest)
+    return log.with_jobs(log.jobs.with_columns(walltime_s=pl.when("limited").then("walltime_s").otherwise(free)))
+
+
+def refuse_work(workload: Workload, platform: Platform) -> None:
+    """EscalaError for a workload that gives work, of which nobody knows how long it takes there."""
+    if len(workload) and workload.jobs["runtime_s"].is_nan().any():
+        raise EscalaError(
+            f"workload {workload.name!r} gives work in flop, and platform {platform.name!r} has no speed: "
+            "read the workload with a speed, or name the platform's"
+        )
+
+
+def refuse_speeds(platform: Platform, what: str) -> None:
+    """EscalaError for nodes of several speeds. what: "bounds are", which are not for these."""
+    if platform.node_speed is not None:
+        raise EscalaError(
+            f"platform {platform.name!r} has nodes of several speeds, and {what} for jobs that run as long on any "
+            "nodes: leave the speeds out"
+        )
+
+
+def whole_of(jobs: pl.DataFrame, rows: Any) -> NDArray[np.int64]:
+    """int64 [rows, 2] of these rows of a workload's table: how long each runs at speed 1, and its limit, us; NEVER_US:
+    none."""
+    limit = microseconds(jobs["walltime_s"].to_numpy())
+    if "limited" in jobs.columns:
+        limit = np.where(jobs["limited"].to_numpy(), limit, codes.NEVER_US)
+    return np.stack([runtimes_us(jobs), limit], axis=1)[rows]
+
+
+def paced(jobs: pl.DataFrame, rows: Any, speed: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """(us that they run, is it until the limit) of these rows of a workload's table, on nodes of these speeds."""
+    whole = whole_of(jobs, rows)
+    lasts = runtimes_us(jobs[rows], speed)
+    return np.minimum(lasts, whole[:, 1]), lasts >= whole[:, 1]
+
+
+def times_of(jobs: pl.DataFrame, rows: Any, options: Options, slowest: float = 1.0) -> tuple[Any, Any, Any, Any]:
+    """(arrival, run at speed 1, walltime as policies see it, killed) of these rows of a workload's table: us, us, us,
+    bool. slowest: the least speed of a node."""
     every = len(rows) == len(jobs) and options.rules != "batsched" and BEGIN not in jobs.columns
     at = slice(None) if every else rows  # nothing to pick
     runtime = microseconds(jobs["runtime_s"].to_numpy())[at]
     walltime = microseconds(jobs["walltime_s"].to_numpy())[at]
     run = np.minimum(runtime, walltime)
-    seen = walltime if options.estimate == "walltime" else lengths_us(options.estimate, jobs)[at]
+    seen = walltime if options.estimate == "walltime" else lengths_us(options.estimate, jobs, slowest)[at]
     limited = jobs["limited"].to_numpy()[at] if "limited" in jobs.columns else True
     return arrivals_us(jobs)[at], run, seen, (runtime >= walltime) & limited
 

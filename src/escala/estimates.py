@@ -2,7 +2,7 @@
 outside.
 
 - walltime: the request (the default)
-- runtime: what the job will run; no scheduler of a real machine knows that
+- runtime: what the job will run, where nodes differ in speed on the slowest; no scheduler of a real machine knows that
 - last2: the mean of the last two runs of the same user that ended in this simulation, at most the request (Tsafrir,
   Etsion, Feitelson 2007, "Backfilling Using System-Generated Predictions Rather than User Runtime Estimates")
 - COLUMN: a column of the workload whose name begins with `estimate_`, s
@@ -95,10 +95,13 @@ def name_of_estimate(estimate: Any) -> Any:
     return str(getattr(estimate, "name", None) or type(estimate).__name__)
 
 
-def lengths_us(estimate: Any, jobs: pl.DataFrame) -> Any:
+def lengths_us(estimate: Any, jobs: pl.DataFrame, speed: float = 1.0) -> Any:
     """int64 [jobs]: what is expected of each job of a workload's table, us, 1 to the request. What becomes known at
-    submission only is the request here. EscalaError for a column that is not there."""
+    submission only is the request here. speed: of the nodes on which `runtime` is meant. EscalaError for a column that
+    is not there."""
     walltime = microseconds(jobs["walltime_s"].to_numpy())
+    if estimate == RUNTIME and speed != 1.0:
+        return np.minimum(runtimes_us(jobs, speed), walltime)
     if estimate == RUNTIME:
         return np.minimum(microseconds(jobs["runtime_s"].to_numpy()), walltime)
     if way_of(estimate) != codes.BEFOREHAND or estimate == WALLTIME:
@@ -110,6 +113,16 @@ def lengths_us(estimate: Any, jobs: pl.DataFrame) -> Any:
             f"estimate {quoted(estimate)}: the log lacks this column: {has}; use walltime or last2, or add the column"
         )
     return np.clip(microseconds(jobs[estimate].to_numpy()), 1, walltime)
+
+
+def runtimes_us(jobs: pl.DataFrame, speed: Any = 1.0) -> Any:
+    """int64 [jobs]: how long the jobs of a workload's table run, us, on nodes of this relative speed (one, or one a
+    job) and without a limit. Those that do not compute (load 0) take their time."""
+    runtime = microseconds(jobs["runtime_s"].to_numpy())
+    if isinstance(speed, float) and speed == 1.0:
+        return runtime
+    lasts = np.clip(np.floor(runtime / speed + 0.5), 1, codes.LONGEST_US).astype(np.int64)
+    return np.where((jobs["load"].to_numpy() > 0) & (speed != 1.0), lasts, runtime)
 
 
 def foretold(names: Iterable[str], jobs: pl.DataFrame) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from escala.admit import admit_jobs, times_of
+from escala.admit import admit_jobs, met, refuse_work, whole_of
 from escala.errors import EscalaError
 from escala.estimates import RUNTIME, WALLTIME, lengths_us
 from escala.filling import endless_us, fill_orders, fill_widths, power_rules
@@ -30,6 +30,7 @@ from escala.platform import Platform
 from escala.predictors import Predictors, by_model
 from escala.result import FORMAT, Result
 from escala.tables import NodeHistory, chunks_of, node_texts, switches_of, totals_of
+from escala.unchanged import check_unchanged
 from escala.unseen import one_pool, unseen_in, warn
 from escala.workload import Workload
 
@@ -59,14 +60,9 @@ class Simulation:
         self.platform, self.options = platform, options or Options()
         self.numbers: NDArray[np.int64] | None = None
         plans = [plan] * len(self.workloads) if isinstance(plan, Plan) else list(plan)
-        if platform.speed is not None:
-            self.workloads = [w.at_speed(platform.speed) if "flops" in w.jobs.columns else w for w in self.workloads]
+        self.workloads = [met(w, platform) for w in self.workloads]
         for w in self.workloads:
-            if len(w) and w.jobs["runtime_s"].is_nan().any():
-                raise EscalaError(
-                    f"workload {w.name!r} gives work in flop, and platform {platform.name!r} has no speed: "
-                    "read the workload with a speed, or name the platform's"
-                )
+            refuse_work(w, platform)
         self.told = [self.options.under(one) for one in plans]
         at, pool = (platform, {}) if partitions else (pooled(platform), one_pool(platform))
         self.admitted = [admit_jobs(w, at, told) for w, told in zip(self.workloads, self.told, strict=True)]
@@ -93,7 +89,7 @@ class Simulation:
         return [k for k in self.platform.resources if k in wanted]
 
     def _allocate(self, plans: Sequence[Plan]) -> World:
-        p, kinds = self.platform, self.kinds
+        p, kinds, differ = self.platform, self.kinds, self.platform.node_speed is not None
         jobs = max((len(c.rows) for c in self.admitted), default=0)
         for kind in kinds:
             if p.resources[kind].max() > MOST_UNITS:
@@ -128,10 +124,11 @@ class Simulation:
             linear=any(terms is not None for plan in plans for terms in plan.terms),
             counted=self._counted(plans),
             walked=ordered,
-            forecast=any(told.forecasts for told in self.told),
+            forecast=any(told.forecasts or (differ and told.estimate == RUNTIME) for told in self.told),
             users=self._users(),
             steps=len(self.options.corrections_s),
             past=any(codes.ASKED in told.ways for told in self.told),
+            paced=differ,
         )
         return allocate(len(self.workloads), sizes)
 
@@ -154,6 +151,9 @@ class Simulation:
         node["profile"] = p.profile_of
         for k, kind in enumerate(self.kinds):
             w.room[i, :, k] = p.resources[kind]
+        if p.node_speed is not None:
+            w.speed[i] = p.node_speed
+            w.whole[i, : len(self.admitted[i].rows)] = whole_of(self.workloads[i].jobs, self.admitted[i].rows)
         for k, profile in enumerate(p.profiles):
             switches = microseconds(profile.switch_on_s), microseconds(profile.switch_off_s)
             w.profile[i, k] = (*switches, profile.can_switch, endless_us(profile.break_even_s))
@@ -277,41 +277,10 @@ class Simulation:
             self.world.s[i, 0]["grow"] = codes.GROW_TIMERS
             self.grow(i)
 
-    def _check(self, i: int) -> None:
-        """EscalaError unless the kernel's jobs are still those of the workload, and none started before its
-        submission."""
-        admitted, workload, n = self.admitted[i], self.workloads[i], len(self.admitted[i].rows)
-        job, run = self.world.job[i, :n], self.world.run[i, :n]
-        same = {
-            **dict(
-                zip(
-                    ("submit", "runtime", "walltime", "killed"),
-                    times_of(workload.jobs, admitted.rows, self.told[i]),
-                    strict=True,
-                )
-            ),
-            "cores": workload.jobs["cores"].to_numpy()[admitted.rows],
-        }
-        if self.told[i].ways[0] != codes.BEFOREHAND:  # found at submission; at most the request
-            same["walltime"] = np.clip(job["walltime"], 1, same["walltime"])
-        for name, values in same.items():
-            wrong = np.flatnonzero(job[name] != values)
-            if len(wrong):
-                raise self._falsified(i, int(wrong[0]), f"has another {name} than in the workload")
-        early = np.flatnonzero((run["start"] >= 0) & (run["start"] < job["submit"]))
-        if len(early):
-            raise self._falsified(i, int(early[0]), "started before it was submitted")
-
-    def _falsified(self, i: int, row: int, what: str) -> EscalaError:
-        ident = self.workloads[i].jobs["job_id"][int(self.admitted[i].rows[row])]
-        return EscalaError(
-            f"workload {self.workloads[i].name!r}: job {ident!r} {what}: a policy has changed the simulation; no result"
-        )
-
     def result(self, i: int = 0, manifest: dict[str, Any] | None = None) -> Result:
         """The tables of simulation i, as it stands. EscalaError where somebody has changed its jobs."""
         if not self.alone[i]:
-            self._check(i)
+            check_unchanged(self, i)
         log, rows, window = self.workloads[i], self.admitted[i].rows, self._window(i)
         past = self._history(i, window)
         about = {

@@ -33,6 +33,15 @@ def chunks_of(table: Array, i: int) -> Array:
     return out
 
 
+def slowest_of(chunks: Array, jobs: int, speed: Array) -> Array:
+    """float64 [jobs]: the speed of the slowest node of each job row, 1 of a job that has none. speed: of the nodes."""
+    found = np.full(jobs, np.inf)
+    if chunks.shape[1]:
+        runs = np.stack([chunks[1], chunks[2] + 1], axis=1).ravel()
+        np.minimum.at(found, chunks[0], np.minimum.reduceat(np.append(speed, np.inf), runs)[::2])
+    return np.where(np.isinf(found), 1.0, found)
+
+
 def switches_of(world: World, i: int) -> Array:
     """Every change of a node's power state, in the order of time: node, time (us), state."""
     log: Array = world.log[i, : int(world.s[i, 0]["n_log"])]

@@ -29,6 +29,7 @@ ACROSS = f"{JOBS}of several nodes that name several partitions may lie across th
 BEYOND = f"{JOBS}that say no number of nodes may lie on more than their partition's max_nodes"
 UNLIKE = f"{JOBS}of a partition that is exclusive may get nodes that are not whole"
 POOL = "environments, rollout, and agents with a guard or a shield take the nodes of all as one pool"
+SPEED = f"{JOBS}run as long on any node in the futures that rollout, agents and shields look at"
 MOST_NAMED, FEW = 12, 3
 Unseen = Mapping[str, str]
 """Column -> why a run does not look at it."""
@@ -105,7 +106,8 @@ def in_default(queues: list[str]) -> dict[str, str]:
 
 def one_pool(platform: Platform) -> dict[str, str]:
     """What a run does not look at that takes all nodes of a site as one pool, and why."""
-    return {PARTITION: POOL} if apart(platform) else {}
+    speeds = {"speed": SPEED} if platform.node_speed is not None else {}
+    return {PARTITION: POOL, **speeds} if apart(platform) else speeds
 
 
 def for_all(platform: Platform, policies: Iterable[Any]) -> Platform:

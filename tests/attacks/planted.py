@@ -12,7 +12,7 @@ AREAS = {
     "kernel": (
         "tests/golden/test_hand_events.py", "tests/golden/test_hand_schedulers.py", "tests/golden/test_hand_power.py",
         "tests/golden/test_hand_hold.py", "tests/golden/test_hand_single_node.py", "tests/golden/test_hand_nodes.py",
-        "tests/golden/test_hand_places.py",
+        "tests/golden/test_hand_places.py", "tests/golden/test_hand_speeds.py",
         "tests/golden/test_hand_estimates.py", "tests/golden/test_reference.py",
         "tests/oracle/test_worlds.py", "tests/oracle/test_long_conservative.py", "tests/unit/policies/test_hold.py",
         "tests/unit/policies/test_run.py",

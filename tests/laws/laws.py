@@ -3,8 +3,8 @@ first breach.
 
 The tables are polars data frames or lists of dicts with the columns of docs/design.md, section 3; `allocations` has
 job_id, node, cores. A platform is a dict {"cores": [per node], "profiles": [dict], "profile_of": [per node],
-"resources": {kind: [per node]}, "names": [per node], "features": [per node], "partitions": [dict of each]}; the last
-three may be left out. Times are compared in whole microseconds, joules to 1e-9 relative.
+"resources": {kind: [per node]}, "names": [per node], "features": [per node], "node_speed": [per node], "partitions":
+[dict of each]}; the last four may be left out. Times are compared in whole microseconds, joules to 1e-9 relative.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def check(result: Any, workload: Rows, platform: dict[str, Any], until_s: float 
     jobs, nodes, power, places = (rows(getattr(result, name)) for name in ("jobs", "nodes", "power", "allocations"))
     workload = [as_asked(job, platform.get("partitions", [])) for job in workload]
     each_job_once(jobs, workload)
-    times_of_jobs(jobs, workload, until_s)
+    times_of_jobs(jobs, workload, platform.get("node_speed"), until_s)
     places_agree(jobs, places, workload)
     nothing_overused(jobs, places, workload, platform, until_s)
     where_they_may_lie(places, workload, platform)
@@ -80,13 +80,18 @@ def each_job_once(jobs: Rows, workload: Rows) -> None:
     assert sorted(row["job_id"] for row in jobs) == sorted(str(row["job_id"]) for row in workload)
 
 
-def times_of_jobs(jobs: Rows, workload: Rows, until_s: float | None) -> None:
-    """No start before the submission; a job runs min(runtime, walltime); the state says which; all finish without a
-    limit."""
+def times_of_jobs(jobs: Rows, workload: Rows, speeds: list[float] | None, until_s: float | None) -> None:
+    """No start before the submission; a job runs min(runtime / speed of its slowest node, walltime), without a limit
+    the former; the state says which; all finish without a time limit."""
     asked = {str(row["job_id"]): row for row in workload}
     for row in jobs:
         job = asked[row["job_id"]]
-        submit, length = half_up(job["submit_s"]), min(half_up(job["runtime_s"]), half_up(job["walltime_s"]))
+        submit, length = half_up(job["submit_s"]), half_up(job["runtime_s"])
+        slowest = min((speeds[node] for node in numbers(row["nodes"])), default=1.0) if speeds else 1.0
+        if slowest != 1.0 and job.get("load", 1.0) > 0:
+            length = max(1, math.floor(length / slowest + 0.5))
+        killed = job.get("limited", True) and length >= half_up(job["walltime_s"])
+        length = half_up(job["walltime_s"]) if killed else length
         name = f"job {row['job_id']}"
         assert micro(row["submit_s"]) == submit and row["cores"] == job["cores"], name
         if row["state"] in ("REJECTED", "QUEUED"):
@@ -100,7 +105,6 @@ def times_of_jobs(jobs: Rows, workload: Rows, until_s: float | None) -> None:
             assert start <= half_up(until_s) and start + length >= half_up(until_s), name
         else:
             assert micro(row["finish_s"]) == start + length, name
-            killed = half_up(job["runtime_s"]) >= half_up(job["walltime_s"])
             assert row["state"] == ("KILLED" if killed else "COMPLETED"), name
 
 

@@ -20,13 +20,14 @@ def _nodes(site: Site) -> str:
     for n in range(site.nodes):
         has = [name for name, inside in site.features.items() if n in inside]
         one = site.shapes[n] if site.shapes else Node()
+        speed = f"speed = {site.speeds[n]}\n" if site.speeds else ""
         more = f"memory_mb = {one.memory}\nweight = {one.weight}\n" if site.shapes else ""
         more += (
             f"gpus = {{{', '.join(f'{GPUS[k]} = {some}' for k, some in enumerate(one.gpus) if some)}}}\n"
             if any(one.gpus)
             else ""
         )
-        text += f'[[nodes]]\nnames = "n{n}"\ncores = {one.cores}\n{more}features = {has}\n'
+        text += f'[[nodes]]\nnames = "n{n}"\ncores = {one.cores}\n{speed}{more}features = {has}\n'
     return text
 
 

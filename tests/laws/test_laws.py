@@ -75,6 +75,16 @@ def test_a_job_outside_its_partition_is_noticed() -> None:
             check(simulate([{**job, "nodes": 1} for job in jobs], PLATFORM), jobs, apart)
 
 
+@pytest.mark.parametrize("more", [{}, {"limited": False}, {"walltime_s": 11.0}])
+def test_a_job_that_does_not_run_as_its_slowest_node_does_is_noticed(more: dict[str, Any]) -> None:
+    jobs = [job | more for job in JOBS]
+    tables = simulate(jobs, {**PLATFORM, "node_speed": [1.0, 0.8]})
+    check(tables, jobs, {**PLATFORM, "node_speed": [1.0, 0.8]})
+    for spoilt in ({"node_speed": [1.0, 0.5]}, {"node_speed": [2.0, 1.0]}, {}):
+        with pytest.raises(AssertionError, match="job"):
+            check(tables, jobs, {**PLATFORM, **spoilt})
+
+
 def _set(table: str, row: int, **values: Any) -> Callable[[Tables], None]:
     def spoil(tables: Tables) -> None:
         getattr(tables, table)[row].update(values)

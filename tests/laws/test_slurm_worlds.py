@@ -41,8 +41,9 @@ SORTS = (
     "flags",
     "yields",
     "forgets",
+    "speeds",
 )
-STEPS = [4, 10, 10, 10, 10, 5, 5, 16, 16, 16, 16, 10, 16, 10]
+STEPS = [4, 10, 10, 10, 10, 5, 5, 16, 16, 16, 16, 10, 16, 10, 5]
 QUICK = [(seed, sort) for k, sort in enumerate(SORTS) for seed in range(k, WORLDS, STEPS[k])]
 QUICK += [(764, "gpus"), (1049, "gpus")]  # exclusive jobs that no nodes would ever do for count by what they ask
 QUICK += [(346, "gpus"), (531, "gpus")]  # ... and by all nodes of the partition where too few are idle
@@ -60,6 +61,7 @@ LEAST = {
     "exclusive": {"backfilled": 20, "done": 50, "uneven": 5, "alone": 10},
     "gpus": {"backfilled": 40, "done": 100, "gpus": 25},
     "outages": {"backfilled": 40, "done": 100, "struck": 5},
+    "speeds": {"cut": 10, "overran": 10, "paced": 100, "struck": 5},
     "forgets": {"backfilled": 20, "done": 100, "overran": 10, "lifted": 5},
 }
 """What there is in the worlds of a sort, at the least."""
@@ -116,6 +118,10 @@ def drawn(seed: int, sort: str = "plain") -> tuple[str, Site, list[Job]]:
         site.yields = Yields(test, work, sleep, int(more.integers(1, 4)) * SECOND, bool(more.random() < 0.3))
     elif sort == "forgets":
         _forget(more, site, jobs)
+    elif sort == "speeds":
+        site.speeds = [float(more.choice([0.4, 0.8, 1.0, 1.0, 1.7])) for _ in range(site.nodes)]
+        for job in jobs:
+            job.whole = job.run
     elif sort not in ("plain", "singleton", "outages"):
         _share(more, site, jobs, sort)
     return text_of(site), site, jobs
@@ -351,6 +357,7 @@ def same(tmp_path: Path, seed: int, sort: str = "plain") -> dict[str, int]:
         "uneven": sum(len({given.cpus for given in one.given}) > 1 for one in jobs),
         "alone": sum(one.shape.exclusive and one.begun >= 0 for one in jobs),
         "gpus": sum(one.gpus > 0 for one in jobs),
+        "paced": sum(one.begun >= 0 and one.run != one.whole > 0 for one in jobs),
         "struck": int((run.jobs.again != 0).sum()),
         "overran": sum(one.run >= one.limit_s * SECOND and one.begun >= 0 for one in jobs),
         "lifted": sum(one.begun >= 0 and badly for one, badly in zip(jobs, odd, strict=True)),

@@ -10,6 +10,8 @@ slurmctld's job_scheduler.c and node_scheduler.c, and of the backfill plugin.
 
 from __future__ import annotations
 
+import math
+
 from tests.oracle import accounts as of
 from tests.oracle.clock import AGAIN_S, FAR, Clock
 from tests.oracle.preemption import CLEANUP, SECOND, STARTED, next_beat
@@ -58,8 +60,10 @@ class Replay(Clock):
 
     def start(self, one: Record, given: list[Given]) -> None:
         job = one[0]
+        if self.site.speeds:
+            job.run = math.floor(job.whole / min(self.site.speeds[some.node] for some in given) + 0.5)
         job.state, job.given, job.begun, job.finish = "runs", given, self.now, self.now + job.run
-        job.end_s = self.now_s + job.limit_s
+        job.end_s, job.cut = self.now_s + job.limit_s, False
         if job.run > (job.limit_s + LATE_S) * SECOND:
             job.cut, job.finish = True, next_beat(job.end_s * SECOND, self.now) + CLEANUP
         own = self.own(one, self.now_s)

@@ -68,6 +68,7 @@ def platform_of(case: Case) -> Any:
         ),
         profile_of=case.platform["profile_of"],
         resources=case.platform.get("resources", {}),
+        node_speed=case.platform.get("node_speed"),
         **site,
     )
 

@@ -182,6 +182,12 @@ def deal(job: Job, nodes: list[Node], room: Callable[[Node], int]) -> Allocation
     return None if left else place
 
 
+def lasts(job: Job, speeds: Sequence[float]) -> int:
+    """us that the job would run without a limit on nodes of these speeds: as long as on the slowest, if it computes."""
+    us, slowest = math.floor(job.runtime_s * 1e6 + 0.5), min(speeds, default=1.0)
+    return us if slowest == 1.0 or job.load == 0 else max(1, math.floor(us / slowest + 0.5))
+
+
 def parts_in(job: Job, place: Allocation) -> dict[int, int]:
     """Node -> how many parts of the job a place has there."""
     left, found = list(job.parts or []), dict[int, int]()

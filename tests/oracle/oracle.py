@@ -2,9 +2,9 @@
 tables.
 
 Input: jobs as a list of dicts (columns of the workload table: job_id, submit_s, runtime_s, walltime_s, cores; optional
-load, single_node, demand_<kind>, user) and a platform {"cores": [per node], "profiles": [dict or Profile],
-"profile_of": [per node], "resources": {kind: [per node]}, "names": [per node], "features": [per node], "partitions":
-[dict of each]}.
+load, single_node, demand_<kind>, user, limited) and a platform {"cores": [per node], "profiles": [dict or Profile],
+"profile_of": [per node], "resources": {kind: [per node]}, "names": [per node], "features": [per node], "node_speed":
+[per node], "partitions": [dict of each]}.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from tests.oracle.energy import ledgers, merged
-from tests.oracle.nodes import could_hold, parts_of
+from tests.oracle.nodes import could_hold, lasts, parts_of
 from tests.oracle.schedulers import scheduler as find_scheduler
 from tests.oracle.schedulers import split
 from tests.oracle.shutdown import shutdown as find_shutdown
@@ -111,6 +111,7 @@ def make_nodes(platform: dict[str, Any], start_off: bool) -> list[Node]:
         capacity = {kind: amounts[number] for kind, amounts in platform.get("resources", {}).items()}
         name, features = (platform[what][number] if what in platform else None for what in ("names", "features"))
         node = Node(number, count, profile, capacity, name, tuple(features or ()))
+        node.speed = platform.get("node_speed", {number: 1.0})[number]
         node.label, node.watts = "idle", Fraction(profile.idle_w)
         if start_off and profile.can_switch:
             node.power, node.idle_since = OFF, None
@@ -137,6 +138,9 @@ def make_jobs(
             user=row.get("user"),
             column_s=row.get("estimate_s"),
         )
+        job.limited, job.speeds = row.get("limited", True), [node.speed for node in nodes]
+        if not job.limited:  # nobody knows where it will lie
+            job.walltime_s = max(job.walltime_s, lasts(job, job.speeds) / 10**6)
         possible = job.cores <= total
         if parts is not None:
             job.parts, job.most, job.demands, job.allowed = parts.cores, parts.most, parts.demands, parts.allowed

@@ -46,6 +46,7 @@ class Job:
     found: tuple[int, int] | None = None
     freed: int = 0
     ranked: dict[str, int] = field(default_factory=dict)
+    whole: int = 0  # us that it runs at speed 1, where nodes differ in speed
 
     @property
     def shape(self) -> Ask:
@@ -117,6 +118,7 @@ class Site:
     weights: Weights | None = None
     yields: Yields = field(default_factory=Yields)
     min_age_s: int = 300
+    speeds: list[float] = field(default_factory=list)
 
 
 class Books:

@@ -1,8 +1,8 @@
 """The oracle's world: jobs, nodes, the clock, and what happens when a job is started or a node is switched.
 
 Slow and obvious on purpose: lists, plain objects and loops. It imports nothing of escala. Units: the clock is in
-integer microseconds; *plan times* are integers of microseconds under the rules "escala" and exact rationals of seconds
-(`Fraction`) under the rules "batsched".
+integer microseconds; *plan times* are integers of microseconds under "escala", exact rationals of seconds (`Fraction`)
+under "batsched".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from tests.oracle.nodes import deal, may_lie, parts_in, times
+from tests.oracle.nodes import deal, lasts, may_lie, parts_in, times
 
 ON, OFF, SWITCHING_ON, SWITCHING_OFF = "on", "off", "switching_on", "switching_off"
 
@@ -54,6 +54,8 @@ class Job:
     demands: dict[str, int] = field(default_factory=dict)  # further kinds, of each part
     user: str | None = None
     allowed: frozenset[int] | None = None  # numbers of the nodes on which it may lie; None: all
+    limited: bool = True  # killed at its walltime
+    speeds: Sequence[float] = ()  # of all nodes
     # life
     state: str = "future"  # future, waiting, given, running, COMPLETED, KILLED, REJECTED
     held: Allocation = field(default_factory=list)
@@ -84,12 +86,13 @@ class Job:
 
     @property
     def length(self) -> int:
-        """What it runs: min(runtime, walltime)."""
-        return min(microseconds(self.runtime_s), microseconds(self.walltime_s))
+        """What it runs: at most its walltime."""
+        whole = lasts(self, [self.speeds[number] for number, _ in self.held])
+        return min(whole, microseconds(self.walltime_s)) if self.limited else whole
 
     @property
     def killed(self) -> bool:
-        return microseconds(self.runtime_s) >= microseconds(self.walltime_s)
+        return self.limited and self.length == microseconds(self.walltime_s)
 
 
 @dataclass
@@ -100,6 +103,7 @@ class Node:
     capacity: dict[str, int]  # further kinds
     name: str | None = None
     features: tuple[str, ...] = ()
+    speed: float = 1.0
     holders: list[tuple[Job, int]] = field(default_factory=list)  # jobs that run or were given cores here, and how many
     power: str = ON
     switch_end: int | None = None
@@ -152,7 +156,6 @@ class World:
         self.lengths: dict[str, list[int]] = {}  # user -> how long the runs that have ended took, us
         self.arrivals = [job for job in sorted(jobs, key=self.queue_key) if job.state == "future"]
 
-    # --- order and plan times --------------------------------------------------------------------
     def queue_key(self, job: Job) -> tuple[Any, ...]:
         """Order of submission; at one instant the order of the log (escala) or of the ids as text (batsched)."""
         if self.rules == "batsched":
@@ -186,14 +189,15 @@ class World:
     # --- how long jobs are expected to run ----------------------------------------------------------
     def arrive(self, job: Job) -> None:
         """At submission: what is expected of the job."""
-        job.seen_s, job.order_s = (self.expected(job, which) for which in self.estimates)
+        job.seen_s = self.expected(job, self.estimates[0], job.speeds)
+        job.order_s = self.expected(job, self.estimates[1], ())
         job.patience_s = job.seen_s if self.estimates[0] == "runtime" else job.walltime_s
 
-    def expected(self, job: Job, which: str) -> float:
+    def expected(self, job: Job, which: str, speeds: Sequence[float]) -> float:
         if which == "walltime":
             return job.walltime_s
         if which == "runtime":
-            return min(job.runtime_s, job.walltime_s)
+            return min(lasts(job, speeds) / 10**6, job.walltime_s)
         if which == "last2":
             last = self.lengths.get(job.user, [])[-2:] if job.user is not None else []
             return min(sum(last) // len(last) / 10**6, job.walltime_s) if last else job.walltime_s
@@ -218,7 +222,6 @@ class World:
     def span(self, seconds: float) -> Any:
         return Fraction(seconds) if self.rules == "batsched" else microseconds(seconds)
 
-    # --- what may be taken -----------------------------------------------------------------------
     def hold_end(self, job: Job) -> int:
         """hold:X: until this instant the job may not be given nodes that are not on, as things are."""
         if self.hold_fraction is None or (self.hold_if_busy and not self.busy):
@@ -271,7 +274,6 @@ class World:
             return first_cores(self.takeable(job, strict), job.cores)
         return deal(job, self.ranked_nodes(self.only_on(job, strict)), lambda node: self.room_now(node, job))
 
-    # --- readiness -------------------------------------------------------------------------------
     def ready_at(self, place: Allocation) -> int:
         """The instant at which all nodes of this place can be on, if they were given now."""
         ready = self.now
@@ -288,7 +290,6 @@ class World:
         """The planned end if the job were given this place now: readiness + walltime (+ margin)."""
         return self.plan_time(self.ready_at(place)) + self.plan_length(job)
 
-    # --- changes ---------------------------------------------------------------------------------
     def launch(self, job: Job, place: Allocation) -> None:
         """Give the job its cores; it starts now if all their nodes are on, else when the last of them is."""
         assert job.state == "waiting" and sum(count for _, count in place) == job.takes

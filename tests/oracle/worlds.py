@@ -78,7 +78,20 @@ def draw(
     draw_estimates(rng, grid, jobs, options)
     if shaped and single and rng.random() < 0.6:
         shape_jobs(rng, jobs, platform, options)
+    if rng.random() < 0.25:
+        draw_speeds(rng, jobs, platform)
     return Case(platform, jobs, options)
+
+
+def draw_speeds(rng: random.Random, jobs: list[dict[str, Any]], platform: dict[str, Any]) -> None:
+    """Nodes of several speeds; sometimes jobs without a limit."""
+    speeds = rng.choice(((1.0, 0.8), (1.0, 0.5, 0.3), (2.0, 1.0, 1.25), (0.7, 1.0, 3.0)))
+    platform["node_speed"] = [rng.choice(speeds) for _ in platform["cores"]]
+    if rng.random() < 0.3 and "partitions" not in platform:
+        for job in jobs:
+            job["limited"] = rng.random() < 0.5
+            if not job["limited"]:
+                job["walltime_s"] = max(job["walltime_s"], job["runtime_s"])
 
 
 def draw_nodes(rng: random.Random, scheduler: str, size: str) -> int:

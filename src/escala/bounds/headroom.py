@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from escala.admit import refuse_speeds
 from escala.bounds import waste_bound
 from escala.bounds.schedule_bound import METRIC, bound
 from escala.errors import EscalaError
@@ -129,7 +130,8 @@ def of_days(
 
 
 def check(days: Sequence[Any], machine: Any, objective: str) -> None:
-    """Refuse, before anything is judged, days or a platform of which the waste cannot be bounded."""
+    """Refuse, before anything is judged, days or a platform that cannot be bounded."""
+    refuse_speeds(machine, "bounds are")
     if objective == waste_bound.WASTE:
         for day in days:
             waste_bound.check(day, machine)

@@ -15,7 +15,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.admit import Admitted, admit_jobs, refuse_late
+from escala.admit import Admitted, admit_jobs, met, refuse_late, refuse_speeds
 from escala.bounds.waste_bound import WASTE, WasteBound, waste_bound
 from escala.errors import EscalaError
 from escala.kernel.clock import SECOND
@@ -186,6 +186,7 @@ def bound(
     if stretch is not None or shutdowns is not None:
         raise EscalaError(f"stretch and shutdowns belong to the objective {WASTE}, not to {objective}: leave them out")
     log, machine = read(workload, platform)
+    refuse_speeds(machine, "bounds are")
     chosen = with_options(Options(), **options)
     aimed = {name_of(p): (rollout_of(p, chosen.seed, objective) or p) if isinstance(p, str) else p for p in policies}
     runs = {name: keep(name, partial(simulate, log, machine, p, record=False, **options)) for name, p in aimed.items()}
@@ -207,8 +208,8 @@ def bound_of_runs(
     **options: Any,
 ) -> LogBound:
     """`bound` beside policies that have run already: name -> Result of this log on this machine."""
-    if machine.speed is not None and "flops" in log.jobs.columns:
-        log = log.at_speed(machine.speed)
+    refuse_speeds(machine, "bounds are")
+    log = met(log, machine)
     refuse_late(log, "bounds count waits from the first moment at which a job may start")
     admitted = admit_jobs(log, machine, with_options(Options(), **options))
     instance, tick_us, origin_us = instance_of(log, machine, admitted, objective)

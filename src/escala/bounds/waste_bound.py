@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.admit import Admitted, admit_jobs, refuse_late
+from escala.admit import Admitted, admit_jobs, met, refuse_late, refuse_speeds
 from escala.bounds.node_sharing import shared
 from escala.errors import EscalaError
 from escala.kernel.clock import SECOND
@@ -214,8 +214,7 @@ def _limit(stretch: float | None, limit_s: float) -> float:
 
 def _admitted(log: Workload, machine: Platform, options: dict[str, Any]) -> tuple[Workload, Admitted]:
     """The log at the platform's speed, and its rows for the kernel."""
-    if machine.speed is not None and "flops" in log.jobs.columns:
-        log = log.at_speed(machine.speed)
+    log = met(log, machine)
     refuse_late(log, "bounds count waits from the first moment at which a job may start")
     admitted = admit_jobs(log, machine, with_options(Options(), **options))
     if not len(admitted.rows):
@@ -267,6 +266,7 @@ def check(log: Workload, machine: Platform) -> None:
             f"workload {log.name!r} has {len(log):,} jobs: the waste is bounded for {MOST_JOBS:,} at most, a few days "
             "at a time (escala workload convert --first)"
         )
+    refuse_speeds(machine, "bounds are")
     if len(np.unique(machine.cores)) > 1 or len(np.unique(machine.profile_of)) > 1:
         raise EscalaError(
             f"platform {machine.name!r} has nodes that differ in cores or power: the waste is bounded for equal nodes "

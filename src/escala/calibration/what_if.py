@@ -193,7 +193,9 @@ def resized(site: Site, members: Sequence[int], by: int) -> Site:
         gone = set(members[by:])
         kept = [k for k in range(site.n_nodes) if k not in gone]
         return _taken(site, kept, [site.names[k] for k in kept], str(by))
-    kinds = [(int(site.cores[k]), tuple(int(v[k]) for v in site.resources.values()), site.features[k]) for k in members]
+    speed = np.ones(site.n_nodes) if site.node_speed is None else site.node_speed
+    amounts = [tuple(int(v[k]) for v in (site.cores, *site.resources.values())) for k in members]
+    kinds = [(told, site.features[k], float(speed[k])) for told, k in zip(amounts, members, strict=True)]
     usual = max(dict.fromkeys(kinds), key=kinds.count)
     like = members[len(kinds) - 1 - kinds[::-1].index(usual)]
     taken = set(site.names)
@@ -219,4 +221,5 @@ def _taken(site: Site, rows: Sequence[int], names: Sequence[str], how: str) -> S
         name=f"{site.name} {how}", cores=site.cores[at], profile_of=site.profile_of[at], names=tuple(names),
         resources={kind: values[at] for kind, values in site.resources.items()}, partitions=tuple(partitions),
         features=tuple(site.features[k] for k in rows), weights=site.weights[at], threads=site.threads[at],
+        node_speed=None if site.node_speed is None else site.node_speed[at],
     )  # fmt: skip

@@ -81,9 +81,12 @@ def check(wanted: Wanted, options: Mapping[str, Any]) -> None:
 
 
 def check_inputs(objective: str | None, log: Any, machine: Any) -> None:
-    """Refuse, before anything is replayed, a log or a platform of which the waste cannot be bounded."""
+    """Refuse, before anything is replayed, a log or a platform that cannot be bounded."""
+    from escala.admit import refuse_speeds
     from escala.bounds import waste_bound
 
+    if objective is not None:
+        refuse_speeds(machine, "bounds are")
     if objective == WASTE:
         waste_bound.check(log, machine)
 

@@ -36,7 +36,7 @@ def read_log(
     log = escala.read_workload(path, **how)
     tell_read(path, log, how)
     if needs_times and log.needs_speed():
-        where = "" if machine is None else f" (platform {machine.name!r} has no speed that all cores share)"
+        where = "" if machine is None else f" (platform {machine.name!r} has no speed)"
         raise EscalaError(
             f"{path}: gives work in flops and no run times{where}: give the flop/s of a core, such as --speed 1e9"
         )

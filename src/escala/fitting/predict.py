@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from escala.admit import met
 from escala.errors import EscalaError, quoted, refuse_text
 from escala.extras import need
 from escala.fitting import accuracy
@@ -135,7 +136,7 @@ def _read(workload: Any, platform: Any) -> tuple[Workload, Platform]:
             f"workload {log.name!r} does not tell the cores of its machine: name a platform (--platform NODESxCORES)"
         )
     log, machine = read(log, f"1x{log.max_cores}" if platform is None else platform)
-    return log if machine.speed is None else log.at_speed(machine.speed), machine
+    return met(log, machine), machine
 
 
 def _check_log(log: Workload) -> None:

@@ -69,6 +69,7 @@ class Sizes(NamedTuple):
     users: int = 0
     steps: int = 0
     past: bool = False
+    paced: bool = False  # nodes differ in speed
 
 
 def allocate(n: int, sizes: Sizes) -> World:
@@ -127,4 +128,6 @@ def allocate(n: int, sizes: Sizes) -> World:
         slices=zeros((3, 64 if sizes.agenda else 0), np.int64),
         spare=zeros((64 if sizes.agenda else 0,), np.int32),
         agenda=zeros((64 if sizes.agenda else 0, nodes * (1 + kinds)), np.int32),
+        speed=zeros((nodes if sizes.paced else 0,), np.float64),
+        whole=zeros((jobs if sizes.paced else 0, 2), np.int64),
     )

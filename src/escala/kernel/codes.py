@@ -129,6 +129,7 @@ REFUSALS = {
 
 # A time that never comes, in microseconds: far beyond any run, far from overflow.
 NEVER_US = 1 << 61
+LONGEST_US = 10**17  # of a job
 ALL_CORES = 1 << 61  # no limit of cores
 NONE = -1  # no job, no node, no chunk
 MANY = (1 << 31) - 1  # cores: more than a node has

@@ -62,6 +62,25 @@ def _occupy_node(w: World, n: int, per: int, sign: int, load: float) -> None:
 
 
 @lean
+def _pace(w: World, j: int) -> None:
+    """How long job `j` runs on the nodes that it has: as long as on the slowest. One that does not compute takes its
+    time."""
+    job = w.job[j]
+    slowest = 1e3
+    c = np.int64(w.run[j].chunk)
+    while c != codes.NONE:
+        for n in range(w.chunk[c].low, w.chunk[c].high + 1):
+            slowest = min(slowest, w.speed[n])
+        c = np.int64(w.chunk[c].next)
+    lasts = w.whole[j, 0]
+    if slowest != 1.0 and job.load > 0.0:
+        lasts = np.int64(max(min(np.floor(lasts / slowest + 0.5), codes.LONGEST_US), 1.0))
+    limit = w.whole[j, 1]
+    job.killed = 1 if lasts >= limit else 0
+    job.runtime = min(lasts, limit)
+
+
+@lean
 def begin(w: World, j: int) -> None:
     """All nodes of job `j` are on: it runs."""
     s = w.s[0]
@@ -91,6 +110,8 @@ def place(w: World, j: int, ready: int) -> None:
     """Job `j` has been given its cores; its nodes are all on at `ready`."""
     s = w.s[0]
     dequeue(w, j, codes.GIVEN)
+    if w.speed.shape[0] > 0:
+        _pace(w, j)
     if s.woken > 0 and w.o[0].shutdown == codes.HOLD and hold_end(w, j) <= s.now:
         s.woken -= 1
     if w.user.shape[0] > 0:

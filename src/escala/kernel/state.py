@@ -128,7 +128,7 @@ SCALARS = np.dtype(
 JOB = np.dtype(
     [
         ("submit", "i8"),  # us
-        ("runtime", "i8"),  # us, what it will run: min(runtime, walltime)
+        ("runtime", "i8"),  # us, what it will run: min(runtime, walltime); as long as it has no nodes, at speed 1
         ("walltime", "i8"),  # us, what policies see: the length by which plans are made
         ("cores", "i4"),  # that it asks for
         ("load", "f8"),  # 0..1
@@ -294,6 +294,9 @@ class World(NamedTuple):
     slices: Any  # int64 [N, 3, capacity]: conservative agenda: time, residue, row
     spare: Any  # int32 [N, capacity]: its free cores, all nodes together
     agenda: Any  # int32 [N, capacity, entries of a row]: see `escala.kernel.agenda`; not of one pool
+    speed: Any  # float64 [N, nodes or 0]: of each node, where they differ
+    # int64 [N, jobs or 0, 2]: there, how long each job runs at speed 1, and its limit, us; NEVER_US: none
+    whole: Any
 
 
 HEAP_ENDS = 0
@@ -342,6 +345,8 @@ FIELDS: dict[str, tuple[Any, int]] = {
     "slices": (np.int64, 2),
     "spare": (np.int32, 1),
     "agenda": (np.int32, 2),
+    "speed": (np.float64, 1),
+    "whole": (np.int64, 2),
 }
 """Element type and dimensions of each array of one simulation."""
 

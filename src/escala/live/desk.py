@@ -55,7 +55,7 @@ class Desk:
                 f"site {quoted(self.platform.name)}: a partition has only some of its nodes, and a Desk knows no "
                 "partitions: take a SiteDesk, or a Desk for one (site.machine(name))"
             )
-        self._pool = pooled(self.platform)
+        self._pool = pooled(self.platform).alike()  # jobs that run are taken to end at their limits
         first = stand_ins(1, self.platform, 0)
         self._asked = asked(self.platform, scheduler, shutdown, first, options)
         self.name = f"{name_of(scheduler)} + {name_of(shutdown)}"

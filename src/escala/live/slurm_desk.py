@@ -90,7 +90,7 @@ class SlurmDesk:
         refuse_options(with_options(Options(), **options))
         if shutdown != "never":
             raise EscalaError(f"shutdown policy {quoted(shutdown)}: nodes stay on under scheduler slurm: give never")
-        self.platform = replace(told, closed=tuple(one for one in told.closed if one.kind == RESERVED))
+        self.platform = replace(told.alike(), closed=tuple(one for one in told.closed if one.kind == RESERVED))
         settings = scheduler if isinstance(scheduler, Settings) else changed(settings_of(told), scheduler)
         if settings.passes_s:
             raise EscalaError(

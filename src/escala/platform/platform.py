@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,8 @@ MOST_AMOUNTS = 20_000_000  # of further kinds of resources, a number for each ki
 MOST_CORES = 1_000_000_000
 """More than any machine that was ever built (some 160 thousand nodes, some 40 million cores), and than a cluster of a
 million cores in thousandths; beyond, a typing error. Sums of cores stay below 2^31."""
+SLOWEST, FASTEST = 1e-3, 1e3
+"""Relative speeds of nodes; beyond, a typing error."""
 
 
 def check_size(name: str, nodes: int, cores: int) -> None:
@@ -73,8 +75,9 @@ class Platform:
     name: what it is called in reports. cores: int64 [nodes], >= 1. profiles: the distinct power profiles, each with its
     own name.
     profile_of: int64 [nodes], the index into `profiles`. resources: kind -> int64 [nodes], capacity of each further
-    resource (say `memory`). names: host names [nodes]. speed: flop/s of one core, or None where it is unknown or
-    differs between nodes.
+    resource (say `memory`). names: host names [nodes]. speed: flop/s of one core of a node of relative speed 1, or None
+    where it is unknown. node_speed: float64 [nodes], 0.001 to 1000: how fast each computes, 1 where the log's run times
+    hold; None: 1 everywhere.
     """
 
     name: str
@@ -84,6 +87,7 @@ class Platform:
     resources: dict[str, Ints] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     speed: float | None = None
+    node_speed: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -98,6 +102,8 @@ class Platform:
         put(self, "profile_of", _whole(self.profile_of, "profile_of", 0))
         put(self, "resources", {kind: _whole(values, kind, 0) for kind, values in self.resources.items()})
         put(self, "names", tuple(self.names) or _default_names(nodes))
+        if self.node_speed is not None:
+            put(self, "node_speed", _speeds(self.node_speed, f"platform {quoted(self.name)}", nodes))
         self._check(nodes)
 
     def _check(self, nodes: int) -> None:
@@ -161,6 +167,15 @@ class Platform:
         """Number of nodes."""
         return int(self.cores.size)
 
+    def alike(self) -> Self:
+        """The same nodes, all of one speed."""
+        return self if self.node_speed is None else replace(self, node_speed=None)
+
+    @property
+    def slowest(self) -> float:
+        """The least relative speed of a node."""
+        return 1.0 if self.node_speed is None else float(self.node_speed.min())
+
     @property
     def asleep_w(self) -> float:
         """Watts of the platform while all nodes that can switch are off and the others idle."""
@@ -216,6 +231,7 @@ class Platform:
             profile_of=profile_of,
             resources={kind: values[:n] for kind, values in self.resources.items()},
             names=self.names[:n],
+            node_speed=None if self.node_speed is None else self.node_speed[:n],
         )
 
     def with_power(self, profile: PowerProfile | str | None, per_core: bool = False) -> Platform:
@@ -231,7 +247,8 @@ class Platform:
         """A plain dict (JSON, YAML) from which `from_spec` makes an equal platform; runs of equal nodes are one entry.
         Nodes without a power profile have no entry `power`."""
         groups: list[dict[str, Any]] = []
-        columns = np.stack([self.cores, self.profile_of, *self.resources.values()])
+        speeds = [] if self.node_speed is None else [self.node_speed.view(np.int64)]
+        columns = np.stack([self.cores, self.profile_of, *self.resources.values(), *speeds])
         for i, end in pairwise(
             [0, *(np.flatnonzero((columns[:, 1:] != columns[:, :-1]).any(axis=0)) + 1).tolist(), self.n_nodes]
         ):
@@ -241,6 +258,8 @@ class Platform:
             )
             if self.resources:
                 entry["resources"] = {kind: int(values[i]) for kind, values in self.resources.items()}
+            if self.node_speed is not None and self.node_speed[i] != 1.0:
+                entry["speed"] = float(self.node_speed[i])
             if groups and {**groups[-1], "count": 0} == {"count": 0, **entry}:
                 groups[-1]["count"] += end - i
             else:
@@ -272,6 +291,7 @@ class Platform:
             and mine == theirs
             and self.resources.keys() == other.resources.keys()
             and all(np.array_equal(values, other.resources[kind]) for kind, values in self.resources.items())
+            and _listed(self.node_speed) == _listed(other.node_speed)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -279,6 +299,35 @@ class Platform:
     def __repr__(self) -> str:
         profiles = ", ".join(profile.name for profile in self.profiles)
         return f"Platform({self.name!r}, {self.n_nodes} nodes, {self.total_cores} cores, power {profiles})"
+
+
+def _listed(speeds: NDArray[np.float64] | None) -> list[float]:
+    return [] if speeds is None else speeds.tolist()
+
+
+def _speeds(given: Any, where: str, nodes: int) -> NDArray[np.float64] | None:
+    """Relative speeds [nodes], read-only; None where all are 1. EscalaError for what is none."""
+    try:
+        array = np.array(given, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise EscalaError(f"{where}: node_speed is {quoted(given)}; give a number for each node") from None
+    if array.shape != (nodes,):
+        raise EscalaError(f"{where}: node_speed has {array.size} entries for {nodes} nodes")
+    for value in set(array.tolist()):
+        check_speed(value, where)
+    array.setflags(write=False)
+    return None if (array == 1.0).all() else array
+
+
+def check_speed(value: Any, where: str) -> float:
+    """The relative speed of a node; EscalaError for what is no number from 0.001 to 1000."""
+    number: Any = value
+    if isinstance(value, bool) or not isinstance(value, Real) or not SLOWEST <= number <= FASTEST:
+        raise EscalaError(
+            f"{where}: a speed of {quoted(value)}; give a number from {SLOWEST:g} to {FASTEST:g}: 1 where run times "
+            "are as in the log, 0.8 where a job runs 1.25 times as long"
+        )
+    return float(value)
 
 
 def _profile(power: PowerProfile | str | None) -> PowerProfile:

@@ -15,6 +15,7 @@ no network.
   takes 1 / speed seconds at full watts.
 - A host without power data gets the profile `none` (0 W, never switched off); one with power but no sleeping pstate can
   not be switched off.
+- Speeds may differ. The one of most cores (of several, the fastest) is the platform's, and relative speed 1.
 - Not nodes: hosts named `master_host` or `master` (with or without a number), with the role `master` or `storage`, or
   with a property `excluded` that is true.
 - Nodes are numbered in plain string order of the host names, as the reference engine does: host1, host10, host2.
@@ -85,14 +86,18 @@ def _assemble(hosts: list[_Host], name: str) -> Platform:
     numbers: dict[PowerProfile, int] = {}
     profile_of = [numbers.setdefault(replace(host.profile, name=""), len(numbers)) for host in hosts]
     firsts = [hosts[k] for k in np.unique(profile_of, return_index=True)[1]]
-    speeds = {host.speed for host in hosts}
+    speeds = np.array([host.speed for host in hosts])
+    cores = np.array([host.cores for host in hosts], np.int64)
+    there, which = np.unique(speeds, return_inverse=True)
+    usual = max(zip(np.bincount(which, cores), there))[1].item()
     return Platform(
         name=name,
-        cores=np.array([host.cores for host in hosts], np.int64),
+        cores=cores,
         profiles=tuple(_named(host, name if len(firsts) == 1 else f"{name}:{host.name}") for host in firsts),
         profile_of=np.array(profile_of, np.int64),
         names=tuple(host.name for host in hosts),
-        speed=speeds.pop() if len(speeds) == 1 else None,
+        speed=usual,
+        node_speed=speeds / usual,
     )
 
 

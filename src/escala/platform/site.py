@@ -221,6 +221,7 @@ def _kept(site: Site, nodes: Ints) -> dict[str, Any]:
         "profile_of": profile_of,
         "resources": {kind: values[nodes] for kind, values in site.resources.items()},
         "names": tuple(site.names[n] for n in nodes),
+        "node_speed": None if site.node_speed is None else site.node_speed[nodes],
         "features": tuple(site.features[n] for n in nodes),
         "weights": site.weights[nodes],
         "threads": site.threads[nodes],

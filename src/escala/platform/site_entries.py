@@ -88,7 +88,8 @@ class Nodes:
         self._members = 0  # nodes of all that asked
 
     def add(self, hosts: Sequence[str], where: str, **told: Any) -> None:
-        """A group of equal nodes: cores, memory_mb (None: not said), gpus, features, weight, threads, power."""
+        """A group of equal nodes: cores, memory_mb (None: not said), gpus, features, weight, threads, speed,
+        power."""
         check_size("site", len(self.names) + len(hosts), 1)
         for host in hosts:
             if host in self.number:
@@ -148,6 +149,7 @@ class Nodes:
             profile_of=np.array(profile_of, np.int64),
             resources=_resources(name, rows),
             names=tuple(self.names),
+            node_speed=np.array([row.get("speed", 1.0) for row in rows]),
             features=tuple(tuple(row.get("features", ())) for row in rows),
             weights=np.array([row.get("weight", 1) for row in rows], np.int64),
             threads=np.array([row.get("threads", 1) for row in rows], np.int64),

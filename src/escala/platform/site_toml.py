@@ -10,6 +10,7 @@ gpus = {a100 = 4}               # optional; or a number, where the kind does not
 features = ["avx512"]           # optional
 weight = 1                      # optional; light nodes are taken first
 threads_per_core = 1            # optional; more: cores are given away whole
+speed = 0.8                     # optional; 1 where run times are as in the log, here a job runs 1.25 times as long
 power = "blade"                 # optional; a preset, or a table [power.blade]
 
 [power.blade]                   # optional, watts of one node
@@ -59,6 +60,7 @@ from escala.platform import limits
 from escala.platform.accounts import accounts_of
 from escala.platform.closures import closure_of
 from escala.platform.hostlist import hosts_of, hosts_text
+from escala.platform.platform import check_speed
 from escala.platform.site import PARTITION_FIELDS, Partition, Site
 from escala.platform.site_entries import Nodes, default_marked, seconds_of, whole
 from escala.platform.spec import profile_from
@@ -66,7 +68,7 @@ from escala.platform.tres_weights import weights_of
 from escala.reading import read_toml
 
 TOP = ("name", "nodes", "power", "partitions", "slurm", "qos", "accounts", "closed")
-NODE = ("names", "cores", "memory_mb", "gpus", "features", "weight", "threads_per_core", "power")
+NODE = ("names", "cores", "memory_mb", "gpus", "features", "weight", "threads_per_core", "speed", "power")
 SPANS = {"max_time": "max_s", "default_time": "default_s"}
 GRACE = "grace_s"
 PARTITION = (
@@ -138,6 +140,7 @@ def _add(nodes: Nodes, group: Any, where: str) -> None:
         features=tuple(str(one) for one in group.get("features", ())),
         weight=whole(group.get("weight", 1), f"{where}, weight"),
         threads=whole(group.get("threads_per_core", 1), f"{where}, threads_per_core", 1),
+        speed=check_speed(group.get("speed", 1.0), where),
         power=group.get("power"),
     )
 

@@ -23,7 +23,7 @@ SPANS = {"max_s": "max_time", "default_s": "default_time"}
 
 def site_text(site: Site, notes: Iterable[str] = ()) -> str:
     """The text of a site.toml. notes: lines that go above it as comments. What the format has no place for is an
-    EscalaError: `unread`, a speed, resources other than memory and GPUs."""
+    EscalaError: `unread`, flop/s, resources other than memory and GPUs."""
     _refuse_homeless(site)
     head = [f"# {line}" for note in notes for line in note.splitlines()]
     parts = [
@@ -50,7 +50,7 @@ def site_text(site: Site, notes: Iterable[str] = ()) -> str:
 
 def _refuse_homeless(site: Site) -> None:
     other = [kind for kind in site.resources if kind not in (MEMORY, GPU) and not kind.startswith(f"{GPU}:")]
-    wrong = other[:1] or (["speed"] if site.speed is not None else []) or (["unread"] if site.unread else [])
+    wrong = other[:1] or (["speed in flop/s"] if site.speed is not None else []) or (["unread"] if site.unread else [])
     if wrong:
         raise EscalaError(
             f"site {site.name!r}: a site.toml has no place for {wrong[0]}: leave it out before the site is written"
@@ -74,11 +74,12 @@ def _node(site: Site, k: int) -> dict[str, Any]:
     gpus = tuple((kind, count) for kind, count in kinds.items() if count)
     if gpus:
         told["gpus"] = gpus[0][1] if [kind for kind, _ in gpus] == [""] else gpus
-    usual = {"features": (), "weight": 1, "threads_per_core": 1, "power": "none"}
+    usual = {"features": (), "weight": 1, "threads_per_core": 1, "speed": 1.0, "power": "none"}
     more = {
         "features": site.features[k],
         "weight": int(site.weights[k]),
         "threads_per_core": int(site.threads[k]),
+        "speed": 1.0 if site.node_speed is None else float(site.node_speed[k]),
         "power": site.profiles[site.profile_of[k]].name,
     }
     return told | {name: value for name, value in more.items() if value != usual[name]}

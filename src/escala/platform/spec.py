@@ -7,8 +7,9 @@ profiles:                       # optional, watts of one node; `power` may also 
   switch_on_s: 90} nodes:
   - {count: 16, cores: 32, power: blade, resources: {memory: 128}}
   - {count: 2, cores: 64, power: grid5000, resources: {memory: 512}}      # `power` left out: no profile, no energy
+  - {count: 4, cores: 32, speed: 0.8}                                     # runs jobs 1.25 times as long; 1 by default
 host_names: [...]               # optional, one for each node
-speed_flop_per_s: 1.0e9         # optional, of one core
+speed_flop_per_s: 1.0e9         # optional, of one core of a node of speed 1
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 
 from escala.errors import EscalaError, quoted
 from escala.platform import power as power_profiles
-from escala.platform.platform import Platform, check_resources, check_size
+from escala.platform.platform import Platform, check_resources, check_size, check_speed
 from escala.platform.power import SECONDS, WATTS, PowerProfile
 from escala.platform.site import site_of
 
@@ -28,7 +29,7 @@ LONGEST_NAME = 200
 _NEEDED = {"platform": {"name", "nodes"}, "nodes": {"count", "cores"}}
 _ALLOWED = {
     "platform": {"name", "nodes", "profiles", "host_names", "speed_flop_per_s", "site"},
-    "nodes": {"count", "cores", "power", "resources"},
+    "nodes": {"count", "cores", "power", "resources", "speed"},
 }
 
 
@@ -41,7 +42,7 @@ def platform_of(spec: Mapping[str, Any]) -> Platform:
     if not isinstance(groups, list) or not groups:
         raise EscalaError(f"platform {quoted(name)}: `nodes` must be a list of groups such as {{count: 4, cores: 12}}")
     used: dict[str, int] = {}
-    counts, cores, profile_of, kinds = [], [], [], list(_resources(groups[0], name))
+    counts, cores, profile_of, speeds, kinds = [], [], [], [], list(_resources(groups[0], name))
     amounts: dict[str, list[int]] = {kind: [] for kind in kinds}
     for number, group in enumerate(groups, start=1):
         where = f"platform {quoted(name)}, node group {number}"
@@ -49,6 +50,7 @@ def platform_of(spec: Mapping[str, Any]) -> Platform:
         counts.append(_count(group["count"], where, "count"))
         cores.append(_count(group["cores"], where, "cores"))
         profile_of.append(used.setdefault(_name(group.get("power") or "none", f"{where}: power"), len(used)))
+        speeds.append(check_speed(group.get("speed", 1.0), where))
         resources = _resources(group, where)
         if set(resources) != set(kinds):
             raise EscalaError(
@@ -67,6 +69,7 @@ def platform_of(spec: Mapping[str, Any]) -> Platform:
         resources={kind: np.repeat(np.array(values, np.int64), counts) for kind, values in amounts.items()},
         names=_names(spec.get("host_names"), name),
         speed=_speed(spec.get("speed_flop_per_s"), name),
+        node_speed=np.repeat(speeds, counts),
     )
     return site_of(plain, spec["site"]) if "site" in spec else plain
 

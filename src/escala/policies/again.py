@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from escala.admit import met
 from escala.errors import EscalaError, quoted
 from escala.options import Options, with_options
 from escala.partitions import taking
@@ -41,8 +42,7 @@ def rerun(run_: Any, workload: Any = None, *, progress: Progress | None = None) 
         )
     log = workload if isinstance(workload, Workload) else _read_again(told, workload)
     machine = Platform.from_spec(about["platform"])
-    if machine.speed is not None:
-        log = log.at_speed(machine.speed)
+    log = met(log, machine)
     if log.digest() != told["sha256"]:
         raise EscalaError(
             f"workload {log.name!r} does not hold the jobs of that run (manifest: sha256): give the workload that was "

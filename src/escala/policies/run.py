@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from escala.admit import met
 from escala.errors import EscalaError, waiting
 from escala.estimates import foretold
 from escala.foresight import Said, known_to, plain, said_by
@@ -309,8 +310,7 @@ def simulate_loaded(
         from escala.slurm.run import run_slurm
 
         return run_slurm(loaded, machine, scheduler, chosen_options, progress)
-    if machine.speed is not None and "flops" in loaded.jobs.columns:
-        loaded = loaded.at_speed(machine.speed)
+    loaded = met(loaded, machine)
     chosen = pair(loaded, scheduler, shutdown, chosen_options)
     if decisions and chosen.scheduler is None and chosen.shutdown is None:
         raise EscalaError(

@@ -15,7 +15,7 @@ from escala.kernel.slurm.start import DELAY_S
 from escala.options import microseconds
 from escala.platform.site import Site
 from escala.scores import FIXED
-from escala.slurm.asked import Asked
+from escala.slurm.asked import LATE_S, Asked
 from escala.slurm.associations import shares_of
 from escala.slurm.closed import closed_of
 from escala.slurm.closed import names_of as reservations_of
@@ -40,7 +40,7 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
     free = t.Free(machine.cpus.copy(), machine.memory.copy(), machine.gpus.copy(), np.zeros(site.n_nodes, np.int64))
     future = t.Free(*(one.copy() for one in free))
     first, rows = _rows(site, asked)
-    jobs = _jobs(workload, asked, first)
+    jobs = _jobs(workload, asked, first, site.node_speed is not None)
     records = _records(workload, site, settings, asked)
     qos = Columns(workload.jobs).texts("qos")
     rules = _rules(workload, settings, asked)
@@ -92,13 +92,17 @@ def _machine(site: Site, settings: Settings, asked: Asked) -> t.Machine:
         everywhere=as_words(np.ones((1, nodes), bool))[0],
         mask=as_words(asked.masks),
         loaded=np.array([int(one.least_loaded) for one in site.partitions], np.int64),
+        speed=np.zeros(0) if site.node_speed is None else site.node_speed.copy(),
     )
 
 
-def _jobs(workload: Workload, asked: Asked, first: Ints) -> t.Jobs:
+def _jobs(workload: Workload, asked: Asked, first: Ints, paced: bool) -> t.Jobs:
+    """paced: nodes differ in speed, so that where a job lies decides how long it runs."""
     n = len(workload)
     well = went_well(workload, asked.killed, asked.cut)
     left, after, follower = dependencies(workload, well)
+    if paced:
+        well = went_well(workload, *np.zeros((2, n), bool))
     state = np.full(n, t.COMING, np.int64)
     state[list(asked.refused)] = t.NEVER
     submit = np.round(workload.jobs["submit_s"].to_numpy() * t.SECOND).astype(np.int64)
@@ -106,6 +110,7 @@ def _jobs(workload: Workload, asked: Asked, first: Ints) -> t.Jobs:
         submit=submit,
         run=asked.run_us,
         cut=asked.cut.astype(np.int64),
+        whole=_whole(workload, asked) if paced else np.zeros((0, 4), np.int64),
         shape=np.ascontiguousarray(asked.shape),
         state=state,
         start=np.full(n, t.NONE, np.int64),
@@ -127,6 +132,15 @@ def _jobs(workload: Workload, asked: Asked, first: Ints) -> t.Jobs:
         inside=asked.inside.copy(),
         found=np.zeros((n, 2), np.int64),
     )
+
+
+def _whole(workload: Workload, asked: Asked) -> Ints:
+    """int64 [jobs, 4], see `escala.kernel.slurm.pace`."""
+    jobs, most = workload.jobs, asked.most_us
+    late = np.where(most < t.FAR, most + round(LATE_S * t.SECOND), t.FAR)
+    done = (jobs["status"] == "COMPLETED").fill_null(False).to_numpy()
+    fixed = (jobs["load"] == 0).to_numpy().astype(np.int64)
+    return np.stack([asked.run_us, late, np.where(done, late + 1, most), fixed], axis=1)
 
 
 def _arrays(workload: Workload, array: Ints, parts: int) -> t.Arrays:

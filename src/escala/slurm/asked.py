@@ -41,6 +41,7 @@ class Asked:
     refused: dict[int, str]
     limit_s: Ints
     run_us: Ints
+    most_us: Ints  # until it is killed, FAR: never
     killed: NDArray[np.bool_]
     cut: NDArray[np.bool_]  # killed at the beat after the limit, not when the log says
     bounded: Bounded
@@ -117,12 +118,10 @@ class Asking:
                 refused[j] = why
             records += [(j, *one) for one in mine]
             first[j + 1] = len(records)
-        run, killed, cut = self._runs()
+        run = self._runs()
         masks = np.array(self.masks) if self.masks else np.zeros((0, self.site.n_nodes), bool)
         inside = np.array([t.NONE if one is None else self.names.get(one, t.NONE) for one in self.inside], np.int64)
-        return Asked(
-            self.shape, first, records, masks, refused, self.shape[:, t.LIMIT_S], run, killed, cut, self.bounded, inside
-        )
+        return Asked(self.shape, first, records, masks, refused, self.shape[:, t.LIMIT_S], *run, self.bounded, inside)
 
     def _all_records(self, j: int) -> tuple[list[Record], str]:
         """Its records, and why there is none."""
@@ -281,14 +280,15 @@ class Asking:
         name = "gpu" if kind < 0 else f"gpu:{self.site.gpu_kinds[kind]}"
         return self.site.resources.get(name, np.zeros(self.site.n_nodes, np.int64))
 
-    def _runs(self) -> tuple[Ints, NDArray[np.bool_], NDArray[np.bool_]]:
-        """(us that each job would run, is it killed, is it so at a beat of the clock). A recorded run time that passes
-        the limit by no more than a kill of Slurm may be late is kept."""
+    def _runs(self) -> tuple[Ints, Ints, NDArray[np.bool_], NDArray[np.bool_]]:
+        """(us that each job would run, us at which it is killed, is it, is it so at a beat of the clock). A recorded
+        run time that passes the limit by no more than a kill of Slurm may be late is kept."""
         runtime = self.workload.jobs["runtime_s"].to_numpy()
         limit = self.shape[:, t.LIMIT_S] + 60 * self.settings.over_time
         limited = self.minutes >= 0
         return (
             np.round(runtime * t.SECOND).astype(np.int64),
+            np.where(limited, limit * t.SECOND, t.FAR),
             limited & (runtime >= limit),
             limited & (runtime > limit + LATE_S),
         )

@@ -216,7 +216,8 @@ def _job_table(run: t.World, workload: Workload, asked: Asked, rows: Ints, chunk
     nodes = np.full(n, "", object)
     nodes[rows] = node_texts(chunks, len(rows)).to_numpy() if len(rows) else []
     state = STATES[run.jobs.state].to_numpy().copy()
-    state[ended & asked.killed] = "KILLED"
+    killed = asked.killed if len(run.machine.speed) == 0 else run.jobs.run >= asked.most_us
+    state[ended & killed] = "KILLED"
     state[ended & (run.jobs.again < 0)] = "KILLED"
     # its reservation has ended
     state[ended & (run.jobs.inside != t.NONE) & (run.jobs.finish - run.jobs.start != run.jobs.run)] = "KILLED"

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from escala.admit import refuse_late
+from escala.admit import met, refuse_late
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
@@ -164,6 +164,7 @@ class _Window:
         carried, ahead = self.carried, 0
         refuse_late(piece, "a log in pieces is replayed by submissions")
         self._note(piece)
+        piece = met(piece, self.machine)
         if carried is not None:
             ahead = len(carried.truth)
             piece = piece.with_jobs(_behind(carried.table, piece.jobs))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from escala.admit import met
 from escala.errors import EscalaError, quoted, refuse_text
 from escala.estimates import RUNTIME, WALLTIME, check_estimate
 from escala.foresight import known_to
@@ -72,7 +73,7 @@ def asked_of(
 def read_of(workload: Any, platform: Any) -> tuple[Workload, Platform]:
     """The log, as it runs on the platform, and the platform."""
     log, machine = read(workload, platform)
-    return log if machine.speed is None else log.at_speed(machine.speed), machine
+    return met(log, machine), machine
 
 
 def _baselines(present: Any) -> list[Any]:

@@ -103,7 +103,7 @@ def test_equal_profiles_are_one_and_others_apart(tmp_path: Path) -> None:
     )
     platform = _read(tmp_path, _xml(hosts))
     assert platform.profile_of.tolist() == [0, 1, 0] and len(platform.profiles) == 2
-    assert platform.speed is None  # b differs
+    assert platform.speed == 1.0 and platform.node_speed is not None and platform.node_speed.tolist() == [1, 1, 2]
     assert [p.can_switch for p in platform.profiles] == [False, False]
 
 

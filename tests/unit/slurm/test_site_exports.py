@@ -112,7 +112,7 @@ def _site() -> Site:
         ("n1", "n2", "g01", "g02", "login"), partitions=(every, Partition("all", tuple(range(5)), default=True,
                                                                           memory_mb_per_node=5)),
         settings={"schedulerparameters": "bf_interval=30,bf_window=2880"},
-        features=(("x", "y"), ("x", "y"), (), (), ("z",)),
+        features=(("x", "y"), ("x", "y"), (), (), ("z",)), node_speed=np.array([0.8, 0.8, 1.0, 1.0, 1.25]),
         weights=np.array([1, 1, 5, 5, 1]), threads=np.array([2, 2, 1, 1, 1]), qos={"high": 10, "of the night": 0},
         closed=(Closure((0, 1), 5.5, 1e11, "drain"), Closure((4,), 1.8e9, 1.8e9 + 60, "down", False)),
         qos_limits={

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.admit import refuse_speeds
 from escala.envs.core.batch import Rows, draw
 from escala.envs.core.checks import environments
 from escala.envs.core.records import restore
@@ -98,6 +99,7 @@ class Episodes:
     ) -> None:
         num_envs = environments(num_envs)
         self.platform: Platform = platform if isinstance(platform, Platform) else read_platform(platform)
+        refuse_speeds(self.platform, "environments are")
         self.start_off = options.start_off
         self.days = list(days)
         plans = [plan(day, options) for day in self.days]

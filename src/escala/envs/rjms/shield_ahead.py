@@ -199,7 +199,7 @@ class SwitchAhead:
             plan = Plan(
                 self._scheduler.queueing, self._scheduler.ordering, keys, shutdown=codes.TIMEOUT, pause_before=2
             )
-            self._simulation = Simulation(blank, pooled(self._platform), plan, self._told)
+            self._simulation = Simulation(blank, pooled(self._platform).alike(), plan, self._told)
             self._simulation.make_room(0, 2 * self._room)
             self._simulation.world.o["max_instants"] = 1 << 40
         return self._simulation

@@ -179,6 +179,7 @@ def given_lists(workloads: Any, platform: Any, unit_s: float, estimate: str) -> 
             f"platform {machine.name!r}: the slotted world is one machine: nodes of one core each (10x1), or a single "
             "node (1x10)"
         )
+    admit.refuse_speeds(machine, "environments are")
     pool = pooled(machine)
     for w in lists:
         admit.refuse(w, pool, admit.oversized(w, pool), "leave such jobs out of the workload")

@@ -10,6 +10,7 @@ from escala.kernel.slurm.closed import DOWN, break_off, reservation_at, turn
 from escala.kernel.slurm.limits import count_end, count_gone, count_run, may_come, may_run, may_take
 from escala.kernel.slurm.lists import add_running, dequeue, drop_end, enqueue, push_end, put_later, remove_running
 from escala.kernel.slurm.names import count_namesake, is_over, lone_singleton
+from escala.kernel.slurm.pace import goes_well, pace
 from escala.kernel.slurm.preempt import REQUEUE
 from escala.kernel.slurm.priority import first_priority
 from escala.kernel.slurm.shares import charge
@@ -65,6 +66,8 @@ def start(w: World, record: int, count: int) -> int:
     jobs.ran[j] = record
     now_s = unix_s(rules, s[NOW])
     jobs.end_s[j] = now_s + jobs.shape[j, LIMIT_S]
+    if w.machine.speed.shape[0] > 0:
+        pace(w, j)
     jobs.finish[j] = s[NOW] + jobs.run[j]
     if jobs.cut[j] == 1:
         due = (jobs.end_s[j] + 60 * rules.over_time) * SECOND - rules.epoch_us
@@ -298,7 +301,7 @@ def free_followers(w: World, j: int, when: int) -> None:
             continue
         wanted = jobs.follower[k, 2] if jobs.submit[follower] <= forgotten else ANYHOW
         whole = jobs.inside[j] == NONE or jobs.finish[j] - jobs.start[j] == jobs.run[j]
-        well = jobs.state[j] == ENDED and jobs.again[j] >= 0 and jobs.well[j] == 1 and whole
+        well = jobs.state[j] == ENDED and jobs.again[j] >= 0 and goes_well(w, j) and whole
         if (wanted == WELL and not well) or (wanted == BADLY and well):
             if jobs.state[follower] == COMING or jobs.state[follower] == HELD:
                 jobs.state[follower] = NEVER

@@ -89,6 +89,7 @@ class Machine(NamedTuple):
     everywhere: Words  # [words]: all of them
     mask: Grid  # [classes, words]: nodes of a partition with what a job needs of them
     loaded: Ints  # [partitions], 1: the least loaded node first
+    speed: Floats  # [nodes], or of none: all are as fast
 
 
 class Free(NamedTuple):
@@ -106,6 +107,7 @@ class Jobs(NamedTuple):
     submit: Ints  # us
     run: Ints  # us from the start to the end
     cut: Ints  # 1: killed at the first beat after its limit
+    whole: Grid  # [jobs or 0, 4], of `pace`
     shape: Grid  # [jobs, SHAPE]
     state: Ints
     start: Ints  # us, NONE before
