@@ -1,8 +1,9 @@
 """EASY with jobs of nodes on a large machine: 1 000 nodes of 64 cores and 4 GPUs.
 
-Run: python -m bench.shapes [JOBS] [LOAD] [SCHEDULER]. Prints jobs per second of processor time of the second and the
-third of three replays; the first compiles. Drawn jobs: 1 to 4 nodes, half of them 1, with 1 to 64 cores each; a third
-ask for 1 to 4 GPUs of each node; log-normal run times, requests of 1 to 3 times the run time.
+Run: python -m bench.shapes [JOBS] [LOAD] [SCHEDULER] [PARTITIONS]. Prints jobs per second of processor time of the
+second and the third of three replays; the first compiles. PARTITIONS: so many that share no node. Drawn jobs: 1 to 4
+nodes, half of them 1, with 1 to 64 cores each; a third ask for 1 to 4 GPUs of each node; log-normal run times, requests
+of 1 to 3 times the run time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import numpy as np
 import polars as pl
 
 import escala
-from escala.platform import Platform
+from escala.platform import Platform, Site
+from escala.platform.site import Partition
 
 NODES, CORES, GPUS = 1000, 64, 4
 
@@ -38,11 +40,22 @@ def jobs_of(n: int, load: float, seed: int = 1) -> escala.Workload:
     return escala.Workload.from_jobs(pl.DataFrame(columns))
 
 
+def parted(log: escala.Workload, machine: Platform, count: int) -> tuple[escala.Workload, Site]:
+    """The jobs one by one in so many partitions, of as many nodes each."""
+    nodes = np.array_split(np.arange(NODES), count)
+    parts = tuple(Partition(f"p{k}", tuple(some.tolist())) for k, some in enumerate(nodes))
+    names = [f"p{k % count}" for k in range(len(log))]
+    site = Site("parted", machine.cores, machine.profiles, machine.profile_of, machine.resources, partitions=parts)
+    return log.with_jobs(log.jobs.with_columns(pl.Series("partition", names))), site
+
+
 def main() -> None:
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
     load = float(sys.argv[2]) if len(sys.argv) > 2 else 0.8
     scheduler = sys.argv[3] if len(sys.argv) > 3 else "easy"
     log, machine = jobs_of(n, load), Platform.uniform(NODES, CORES, power=None, resources={"gpu": GPUS})
+    if len(sys.argv) > 4:
+        log, machine = parted(log, machine, int(sys.argv[4]))
     for k in range(3):
         began = time.process_time()
         result = escala.simulate(log, machine, scheduler, record=False)

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
+from escala.kernel.lanes import LANE
 from escala.kernel.state import UNTOUCHED, WIDTHS, World
 from escala.options import Plan, Terms, microseconds
+from escala.partitions import Parted
 
 LONGEST_S = 1e12  # spans beyond are endless
 LONGEST_LOG = 40.0
@@ -28,14 +30,19 @@ def fill_orders(
     machine: its cores.
     found: keys, fixed and terms where they are others than the plan's."""
     keys, fixed, linear = found.get("keys", plan.keys), found.get("fixed", plan.fixed), found.get("terms", plan.terms)
+    by_lane = plan.queueing in codes.BY_LANE and keys is not None and not plan.by_user
+    lanes = w.link[i, :n, LANE] if by_lane and w.link.shape[1] > 0 else None
     if w.order.shape[2] > 0:
         places = np.arange(n)
         order = places if keys is None else keys[rows].argsort(kind="stable")
+        if lanes is not None:
+            order = order[lanes[order].argsort(kind="stable")]
         front = n * plan.has_front
         if front:
             w.order[i, 0, :front] = places
         w.order[i, 0, front : front + n] = order
         w.order[i, 1, order] = places + front if front else places
+    _fill_lanes(w.lane[i], n, lanes)
     for k, numbers in enumerate(fixed):
         if numbers is not None:
             w.fixed[i, k, :n] = np.unique(numbers[rows], return_inverse=True)[1]
@@ -44,6 +51,24 @@ def fill_orders(
             w.fixed[i, k, :n] = terms.fixed(machine)[rows]
             _fill_terms(w.terms[i], k, terms, float(np.abs(w.fixed[i, k, :n]).max(initial=0.0)))
             _fill_users(w.user[i], k, terms, w.job[i, :n]["user"][w.order[i, 0, :n]] if plan.by_user else None)
+
+
+def _fill_lanes(lane: Any, n: int, of: NDArray[np.int32] | None) -> None:
+    """LANE of one simulation of n jobs: the ranks of each lane's in the search order. of: the lane of each, where that
+    order goes by lanes."""
+    lane["low"], lane["high"] = 0, n - 1
+    if of is not None:
+        ends = np.cumsum(np.bincount(of, minlength=len(lane)))
+        lane["low"][1:], lane["high"] = ends[:-1], ends - 1
+
+
+def fill_lanes(w: World, i: int, parted: Parted | None, rows: NDArray[np.int64]) -> None:
+    """In which lane the jobs and the nodes of simulation i are. parted, rows [jobs]: of the workload, and the places of
+    the kernel's jobs in it."""
+    if w.link.shape[1] > 0:
+        lanes = None if parted is None or parted.lanes.n == 0 else parted.lanes
+        w.node["lane"][i] = 1 if lanes is None else lanes.of_node
+        w.link[i, : len(rows), LANE] = 1 if lanes is None else lanes.of_job[rows]
 
 
 def fill_widths(options: Any, plan: Plan, cores: NDArray[np.int32]) -> None:

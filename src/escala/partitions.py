@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import cast
+from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -36,7 +37,8 @@ class Parted:
     """kind: int64 [jobs], jobs of one kind are taken by the same partitions: `taken[kind]`, of the nodes `masks[kind]`
     (bool [nodes]); by none where `why[kind]` says why. one: bool [jobs], who asks for no number of nodes and gets one,
     as no partition that takes it allows more. across: some job may lie across several partitions; beyond: some may take
-    more nodes than its partition allows; strange: queues that are no partitions, of jobs in the default."""
+    more nodes than its partition allows; strange: queues that are no partitions, of jobs in the default; site: whose
+    partitions they are."""
 
     kind: Ints
     taken: list[list[Partition]]
@@ -46,10 +48,16 @@ class Parted:
     across: bool
     beyond: bool
     strange: list[str]
+    site: Site
 
     def of(self, rows: Ints) -> Parted:
         """Of these jobs alone."""
         return replace(self, kind=self.kind[rows], one=self.one[rows])
+
+    @cached_property
+    def lanes(self) -> Lanes:
+        """In which queue each job stands."""
+        return _lanes_of(self)
 
     @property
     def exclusive(self) -> NDArray[np.bool_]:
@@ -64,6 +72,51 @@ class Parted:
         """The partitions that take a job, in words; "" for none."""
         some = self.taken[self.kind[row]]
         return f"partition{'s' if len(some) > 1 else ''} {', '.join(quoted(one.name) for one in some)}" if some else ""
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Queues of their own: groups of nodes, where no job may lie on nodes of two. of_node: int64 [nodes], of_job: int64
+    [jobs], from 1 on; nodes of no partition that is up are one group more. n: how many there are, 0: all jobs are in
+    one queue. joined: partitions that share no node, and that a job makes one queue of, in words; "" for none."""
+
+    of_node: Ints
+    of_job: Ints
+    n: int
+    joined: str
+
+
+def _lanes_of(parted: Parted) -> Lanes:
+    """By the partitions that are up: those that share nodes are of one queue, and those that one job may lie on."""
+    site, joined = parted.site, ""
+    lists: list[Any] = [one.nodes for one in site.partitions if one.up]
+    label = _connected(lists, site.n_nodes)
+    several = {tuple(one.name for one in some): some for some in parted.taken if len(some) > 1}
+    across = [some for some in several.values() if len({int(label[one.nodes[0]]) for one in some if one.nodes}) > 1]
+    if across:
+        joined = ", ".join(quoted(one.name) for one in across[0])
+        label = _connected([*lists, *(list(_union(some)) for some in across)], site.n_nodes)
+    found, of_node = np.unique(label, return_inverse=True)
+    n = len(found) if (found >= 0).sum() > 1 else 0
+    first = np.array([mask.argmax() for mask in parted.masks], np.int64)
+    return Lanes(of_node + 1, of_node[first][parted.kind] + 1, n, joined)
+
+
+def _connected(lists: list[Any], n_nodes: int) -> Ints:
+    """A number for each node, the same for those of one of these lists, and of lists that share some; -1 for those of
+    none, int64 [nodes]."""
+    lists = [np.array(one, np.int64) for one in lists if len(one)]
+    label = np.full(n_nodes, -1, np.int64)
+    if not lists:
+        return label
+    nodes, sizes = np.concatenate(lists), [len(one) for one in lists]
+    label[nodes] = nodes
+    while True:
+        least = np.minimum.reduceat(label[nodes], np.cumsum([0, *sizes[:-1]]))
+        before = label.copy()
+        np.minimum.at(label, nodes, np.repeat(least, sizes))
+        if (label == before).all():
+            return label
 
 
 def pooled(platform: Platform) -> Platform:
@@ -210,7 +263,7 @@ def parted_of(jobs: pl.DataFrame, platform: Platform) -> Parted | None:
         return None
     across = many & _of_kinds(taken, lambda some: len(_union(some)) > max(len(one.nodes) for one in some))[kind]
     strange = _queues(jobs.filter(named.is_null()))
-    return Parted(kind, taken, masks, why, single, bool(across.any()), bool(beyond.any()), strange)
+    return Parted(kind, taken, masks, why, single, bool(across.any()), bool(beyond.any()), strange, platform)
 
 
 def strange_queues(jobs: pl.DataFrame, site: Site) -> list[str]:

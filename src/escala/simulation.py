@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from escala.admit import admit_jobs, met, refuse_work, whole_of
 from escala.errors import EscalaError
 from escala.estimates import RUNTIME, WALLTIME, lengths_us
-from escala.filling import endless_us, fill_orders, fill_widths, power_rules
+from escala.filling import endless_us, fill_lanes, fill_orders, fill_widths, power_rules
 from escala.kernel import calls, codes
 from escala.kernel.allocate import Sizes, allocate
 from escala.kernel.clock import SECOND
@@ -117,6 +117,7 @@ class Simulation:
             agenda=conservative,
             multi=not self.plain,
             shaped=single > 1,
+            lanes=max((one.parted.lanes.n for one in self.admitted if one.parted is not None), default=0),
             allowed=max((len(one.parts.sets) for one in self.admitted if one.parts is not None), default=0),
             chunks=min(CHUNKS_PER_JOB, p.n_nodes) * jobs if self.options.record else 0,
             orders=max((plan.orders for plan in plans), default=0),
@@ -146,9 +147,7 @@ class Simulation:
         self._fill_options(i, plan)
         self._fill_jobs(i, plan)
         w, p = self.world, self.platform
-        node = w.node[i]
-        node["cores"] = p.cores
-        node["profile"] = p.profile_of
+        w.node["cores"][i], w.node["profile"][i] = p.cores, p.profile_of
         for k, kind in enumerate(self.kinds):
             w.room[i, :, k] = p.resources[kind]
         if p.node_speed is not None:
@@ -223,6 +222,7 @@ class Simulation:
                 admitted.walltime_us if told.estimate == RUNTIME else lengths_us(WALLTIME, jobs)[admitted.rows]
             )
             w.forecast[i, :n]["order"] = lengths_us(told.ordered_by, jobs)[admitted.rows]
+        fill_lanes(w, i, admitted.parted, admitted.rows)
         if admitted.parts is not None:
             admitted.parts.fill(w, i, admitted.rows, self.kinds)
         fill_widths(w.o[i, 0], plan, job["cores"])

@@ -83,17 +83,21 @@ class Engine:
         resources: dict[str, list[int]] | None = None,
         powers: list[dict[str, Any]] | None = None,
         features: list[list[str]] | None = None,
+        *,
         speeds: list[float] | None = None,
+        partitions: dict[str, list[int]] | None = None,
         **options: Any,
     ) -> Outcome:
         """power: of every node; powers: of each node by itself; features: of each of the nodes n0, n1, ..., and
-        speeds."""
+        speeds; partitions: nodes of each."""
         profiles = powers or [power or POWER]
         platform = {"cores": cores, "profiles": profiles, "profile_of": [k if powers else 0 for k in range(len(cores))]}
         platform["resources"] = resources or {}
         if features is not None:
             platform |= {"features": features, "names": [f"n{k}" for k in range(len(cores))]}
         platform |= {} if speeds is None else {"node_speed": speeds}
+        if partitions is not None:
+            platform["partitions"] = [{"name": name, "nodes": nodes} for name, nodes in partitions.items()]
         case = Case(platform, jobs, {"scheduler": scheduler, **options})
         result = ENGINES[self.name](case)
         check(result, jobs, platform, options.get("until_s"))

@@ -197,6 +197,18 @@ def _otherwise(
     return found
 
 
+@pytest.mark.parametrize("scheduler", ["fcfs", "sjf", "wfp3", "easy", "saf", "easy:queue=wfp3", "easy-fast", "sjf-fit"])
+@pytest.mark.parametrize("shutdown", ["never", "timeout:2", "hold:0.5"])
+def test_a_replay_of_the_site_goes_as_its_desk_decides(scheduler: str, shutdown: str, tmp_path: Path) -> None:
+    """Both are asked at each event of the site."""
+    site, jobs = _site(), _shaped(60, 3)
+    machine = Partitioned(jobs)
+    machine.run(lambda: SiteDesk(site, scheduler, shutdown), tmp_path / "state.json")  # type: ignore[arg-type,return-value]
+    told, places, *_ = machine.tables()
+    inside = escala.simulate(escala.Workload.from_jobs(jobs), site, scheduler, shutdown)
+    assert _differences(inside, told, places, tuple(range(7))) == []
+
+
 @pytest.mark.parametrize(("scheduler", "shutdown"), PAIRS)
 @pytest.mark.parametrize("count", [80, pytest.param(300, marks=pytest.mark.long)])
 def test_nodes_that_are_gone_are_as_if_they_were_not_there(

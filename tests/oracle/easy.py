@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.oracle.lanes import apart
 from tests.oracle.nodes import deal, may_lie, parts_in, times
 from tests.oracle.scores import Scheduler, Score, ordered
 from tests.oracle.world import (
@@ -136,6 +137,7 @@ class Reservation:
 
 
 def easy(score: Score | None, latest_released: bool) -> Scheduler:
+    @apart
     def decide(world: World) -> None:
         start_head_while_it_fits(world)
         if not world.queue:
@@ -152,6 +154,7 @@ def easy_priority(score: Score | None, latest_released: bool, passing: Score | N
     """The queue is in the order of the score: its first job starts, and again; the first that does not fit gets the
     reservation. The others are tried in that order, or in that of `passing`."""
 
+    @apart
     def decide(world: World) -> None:
         line = ordered(world, list(world.queue), score)
         while line:
@@ -249,6 +252,7 @@ def earliest_fit(world: World, head: Job) -> tuple[Any, Allocation] | None:
     return None
 
 
+@apart
 def easy_fast(world: World) -> None:
     """The reservation is a time, computed when the job becomes head and kept: by count, or by room on nodes for a head
     that goes by them. A job may pass only if it ends by that time."""
@@ -256,10 +260,10 @@ def easy_fast(world: World) -> None:
     if not world.queue:
         return
     head = world.queue[0]
-    if world.reservation is None or world.reservation[0] is not head:
+    if head.lane not in world.reservations or world.reservations[head.lane][0] is not head:
         found = earliest_start(world, head) if head.parts is None else earliest_fit(world, head)
-        world.reservation = (head, None if found is None else found[0])
-    limit = world.reservation[1]
+        world.reservations[head.lane] = (head, None if found is None else found[0])
+    limit = world.reservations[head.lane][1]
     for job in world.queue[1:]:
         place = world.place(job)
         if place is not None and (limit is None or world.planned_end(job, place) <= limit):

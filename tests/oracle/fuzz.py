@@ -16,11 +16,11 @@ from dataclasses import replace
 from tests.oracle.engines import differences
 from tests.oracle.worlds import SCHEDULERS, Case, draw
 
-LARGE = 0.1  # share of the worlds
+LARGE, APART = 0.1, 0.1  # shares of the worlds
 
 
-def world(seed: int, number: int, schedulers: tuple[str, ...], most_jobs: int) -> Case:
-    return draw(random.Random(f"{seed}/{number}"), schedulers, most_jobs, LARGE, True)
+def world(seed: int, number: int, schedulers: tuple[str, ...], most_jobs: int, apart: float = APART) -> Case:
+    return draw(random.Random(f"{seed}/{number}"), schedulers, most_jobs, LARGE, True, apart)
 
 
 def smaller(case: Case) -> Case:
@@ -59,7 +59,7 @@ def reductions(case: Case) -> list[Case]:
     return found
 
 
-def failing(arguments: tuple[int, int, tuple[str, ...], int]) -> int | None:
+def failing(arguments: tuple[int, int, tuple[str, ...], int, float]) -> int | None:
     """The number of the world if the engines differ on it."""
     return arguments[1] if differences(world(*arguments)) else None
 
@@ -71,6 +71,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first world")
     parser.add_argument("--jobs", type=int, default=25, help="most jobs in a world")
     parser.add_argument("--schedulers", default="", help="only these, separated by commas")
+    parser.add_argument("--apart", type=float, default=APART, help="share of worlds with partitions that share no node")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument(
         "--keep-going", action="store_true", help="count all failures, print the first of each scheduler"
@@ -78,7 +79,7 @@ def main() -> int:
     options = parser.parse_args()
     schedulers = tuple(options.schedulers.split(",")) if options.schedulers else SCHEDULERS
     tasks = [
-        (options.seed, number, schedulers, options.jobs)
+        (options.seed, number, schedulers, options.jobs, options.apart)
         for number in range(options.first, options.first + options.worlds)
     ]
     began, failed, shown = time.monotonic(), 0, set()
@@ -94,7 +95,7 @@ def main() -> int:
         if number is None:
             continue
         failed += 1
-        case = world(options.seed, number, schedulers, options.jobs)
+        case = world(options.seed, number, schedulers, options.jobs, options.apart)
         if case.options["scheduler"] in shown:
             continue
         shown.add(case.options["scheduler"])

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from tests.oracle.energy import ledgers, merged
+from tests.oracle.lanes import lane_of, lanes_of
 from tests.oracle.nodes import could_hold, lasts, parts_of
 from tests.oracle.schedulers import scheduler as find_scheduler
 from tests.oracle.schedulers import split
@@ -64,11 +65,13 @@ def simulate(
     calls_s: Sequence[float] = (),  # times at which a decision was asked for
 ) -> Tables:
     nodes = make_nodes(platform, start_off)
-    rows = make_jobs(jobs, nodes, oversized, platform.get("partitions", ()))
+    partitions = platform.get("partitions", ())
+    rows = make_jobs(jobs, nodes, oversized, partitions)
     margin = plan_margin_s if plan_margin_s is not None else (5.0 if rules == "batsched" else 0.0)
     parts = ({"estimate": "last2"} if scheduler.startswith("easy+") else {}) | split(scheduler)[1]
     estimate, order_estimate = parts.get("estimate", estimate), parts.get("order_estimate", order_estimate)
     world = World(rows, nodes, rules, margin, (estimate, order_estimate or estimate), corrections_s)
+    world.lanes = lanes_of(jobs, len(nodes), partitions)
     decide, strict = find_scheduler(scheduler, head, depth, rebuild, keys)
     world.planned = scheduler.startswith(("easy", "conservative")) or scheduler.partition(":")[0] == "saf"
     guard = parts.get("guard")
@@ -125,6 +128,7 @@ def make_jobs(
 ) -> list[Job]:
     rows: list[Job] = []
     total = sum(node.cores for node in nodes)
+    lanes = lanes_of(jobs, len(nodes), partitions)
     for number, row in enumerate(jobs):
         parts = parts_of(row, nodes, partitions)
         job = Job(
@@ -137,6 +141,7 @@ def make_jobs(
             Fraction(row.get("load", 1.0)),
             user=row.get("user"),
             column_s=row.get("estimate_s"),
+            lane=lane_of(row, lanes, partitions),
         )
         job.limited, job.speeds = row.get("limited", True), [node.speed for node in nodes]
         if not job.limited:  # nobody knows where it will lie

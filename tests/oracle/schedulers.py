@@ -8,6 +8,7 @@ from collections.abc import Callable
 from tests.oracle import linear
 from tests.oracle.conservative import conservative
 from tests.oracle.easy import easy, easy_fast, easy_priority
+from tests.oracle.lanes import apart
 from tests.oracle.nodes import could_hold, parts_in
 from tests.oracle.scores import SCORES, Scheduler, Score, ordered
 from tests.oracle.world import OFF, ON, SWITCHING_ON, Allocation, Job, World
@@ -18,6 +19,7 @@ def strict(score: Score | None) -> Scheduler:
     """The first job starts if it fits on nodes that are on, and again; the first that does not blocks the rest; nodes
     are woken for it."""
 
+    @apart
     def decide(world: World) -> None:
         for job in ordered(world, list(world.queue), score):
             place = world.place(job, strict=True)

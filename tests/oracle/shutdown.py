@@ -33,11 +33,11 @@ class Timeout(Shutdown):
 
     def after(self, world: World, strict: bool) -> None:
         assert self.timeout is not None
-        if not (strict and world.queue):
-            for node in idle_nodes(world)[self.spare :]:
-                assert node.idle_since is not None
-                if node.profile.can_switch and world.now - node.idle_since >= self.timeout:
-                    world.switch_off(node)
+        for node in idle_nodes(world)[self.spare :]:
+            assert node.idle_since is not None
+            late = node.profile.can_switch and world.now - node.idle_since >= self.timeout
+            if late and not (strict and awaited(world, node)):
+                world.switch_off(node)
         for node in idle_nodes(world):
             assert node.idle_since is not None
             due = node.idle_since + self.timeout
@@ -49,11 +49,9 @@ class Proportional(Shutdown):
         self.fraction = fraction
 
     def after(self, world: World, strict: bool) -> None:
-        if strict and world.queue:
-            return
         busy = sum(1 for node in world.nodes if node.label == "computing")
         for node in idle_nodes(world)[math.ceil(self.fraction * busy) :]:
-            if node.profile.can_switch:
+            if node.profile.can_switch and not (strict and awaited(world, node)):
                 world.switch_off(node)
 
 
@@ -76,26 +74,35 @@ class ArrivalsKnown(Shutdown):
     """Knows what will be submitted, and when."""
 
     def after(self, world: World, strict: bool) -> None:
-        if strict and world.queue:
-            return
-        free = sum(world.free_on(node) for node in world.nodes if node.power != SWITCHING_OFF)
+        for lane in range(len(world.lanes)):
+            if not (strict and any(job.lane == lane for job in world.queue)):
+                self.after_in(world, lane)
+
+    def after_in(self, world: World, lane: int) -> None:
+        mine = [node for node in world.nodes if node.number in world.lanes[lane]]
+        free = sum(world.free_on(node) for node in mine if node.power != SWITCHING_OFF)
         beside = 0  # free cores of the nodes before that stay on
-        for node in [node for node in world.nodes if node.power == ON]:
+        for node in [node for node in mine if node.power == ON]:
             profile = node.profile
             if world.is_idle(node) and profile.can_switch and profile.idle_w > 0:
                 cycle = profile.switching_off_w * profile.switch_off_s + profile.switching_on_w * profile.switch_on_s
-                if beside >= self.coming(world, world.now + microseconds(cycle / profile.idle_w), free):
+                if beside >= self.coming(world, world.now + microseconds(cycle / profile.idle_w), free, lane):
                     world.switch_off(node)
                     continue
             beside += world.free_on(node)
 
-    def coming(self, world: World, until: int, free: int) -> int:
+    def coming(self, world: World, until: int, free: int, lane: int) -> int:
         """Cores of the jobs submitted by then, those left out that do not fit beside the ones before them."""
         need = 0
         for job in world.arrivals:
-            if job.submit <= until and need + job.cores <= free:
+            if job.submit <= until and need + job.cores <= free and job.lane == lane:
                 need += job.cores
         return need
+
+
+def awaited(world: World, node: Node) -> bool:
+    """Do jobs wait in the queue whose jobs may lie on the node?"""
+    return any(node.number in world.lanes[job.lane] for job in world.queue)
 
 
 def idle_nodes(world: World) -> list[Node]:

@@ -51,6 +51,18 @@ def test_kernel_equals_oracle_where_jobs_ask_for_nodes(family: str) -> None:
     assert found > 60 and bound > 20 and parted > 20
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_kernel_equals_oracle_where_partitions_share_no_node(family: str) -> None:
+    """Worlds with queues of their own, some of many jobs."""
+    found = 0
+    for number in range(120):
+        case = draw(random.Random(f"apart/{family}/{number}"), FAMILIES[family], 25, 0.05, True, 1.0)
+        found += "partitions" in case.platform
+        assert not differences(case), case.program()
+        check(run_kernel(case), case.jobs, case.platform, case.options.get("until_s"))
+    assert found > 60
+
+
 def test_what_sleeps_is_not_planned_with_before_the_end_of_the_hold() -> None:
     """Conservative under hold: the third job, held until 140 s, may begin at 70 s on what jobs leave by then. But the
     first of them is planned on those cores a little later, and the sleeping ones beside them are no substitute yet."""
@@ -90,7 +102,7 @@ def test_exact_plan_times_tell_microseconds_apart() -> None:
 @pytest.mark.parametrize("shutdown", ["oracle", "oracle:0.25", "inertial", "random"])
 def test_the_laws_hold_under_policies_that_the_oracle_does_not_know(shutdown: str) -> None:
     @settings(COMMON, max_examples=25)
-    @given(case=worlds(shaped=True))
+    @given(case=worlds(shaped=True, apart=0.3))
     def obey(case: Case) -> None:
         case.options["shutdown"] = shutdown
         check(run_kernel(case), case.jobs, case.platform, case.options.get("until_s"))

@@ -56,6 +56,7 @@ class Job:
     allowed: frozenset[int] | None = None  # numbers of the nodes on which it may lie; None: all
     limited: bool = True  # killed at its walltime
     speeds: Sequence[float] = ()  # of all nodes
+    lane: int = 0  # in which of the queues it stands
     # life
     state: str = "future"  # future, waiting, given, running, COMPLETED, KILLED, REJECTED
     held: Allocation = field(default_factory=list)
@@ -132,12 +133,11 @@ class World:
     ) -> None:
         self.jobs = jobs
         self.nodes = nodes
-        self.rules = rules
-        self.margin_s = margin_s
+        self.rules, self.margin_s = rules, margin_s
         self.now = 0
         self.queue: list[Job] = []  # waiting jobs in queue order
-        self.running: list[Job] = []
-        self.given: list[Job] = []
+        self.lanes: list[set[int]] = []  # nodes of each queue of its own
+        self.running, self.given = list[Job](), list[Job]()
         self.hold_fraction: float | None = None  # hold:X
         self.hold_cap: int | None = None  # microseconds
         self.hold_if_busy = False
@@ -145,7 +145,7 @@ class World:
         self.can_change = False  # nodes may switch in this run
         self.job_ended = False  # at this instant
         self.guard: int | None = None  # microseconds; who has waited so long stands in front
-        self.reservation: tuple[Job, Any] | None = None  # easy-fast keeps it
+        self.reservations: dict[int, tuple[Job, Any]] = {}  # easy-fast keeps them, by lane
         self.given_at: dict[int, int] = {}  # row of a job -> when it was given its cores
         self.calls: set[int] = set()  # instants at which a decision was asked for
         self._takeable: dict[bool, Allocation] = {}  # remembered between two changes

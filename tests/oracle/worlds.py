@@ -14,10 +14,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.oracle import linear
-from tests.oracle.nodes import could_hold, parts_of
-from tests.oracle.oracle import make_nodes
+from tests.oracle.partitions import ASKED, draw_apart, draw_partitions, is_possible
 from tests.oracle.scores import SCORES
-from tests.oracle.world import Job
 
 STRICT = ("fcfs", "saf-strict", *(name for name in SCORES if name != "saf"))
 GREEDY = ("first-fit", "random", *(f"{name}-fit" for name in SCORES), "packer", "tetris")
@@ -28,10 +26,6 @@ SCHEDULERS = (*STRICT, *GREEDY, *EASY, *PRIORITY, "easy-fast", *CONSERVATIVE)
 GUARDED = {*STRICT, *GREEDY, *PRIORITY, *CONSERVATIVE} - {"fcfs", "first-fit", "conservative"}  # may have a guard
 # also as a policy of commands, which asks for decisions at times of its own: `engines.Calling`
 BY_COMMANDS = ("first-fit", "sjf-fit")
-ASKED = (
-    *("nodes", "tasks", "cores_per_task", "tasks_per_node", "memory_mb_per_core", "memory_mb_per_node"),
-    *("gpus_per_node", "gpus_per_task", "gpu_kind", "exclusive", "features", "required_nodes", "excluded_nodes"),
-)
 SMALL, BROAD, LONG = "small", "broad", "long"
 TICK = 1e-6  # s, of the clock
 
@@ -60,9 +54,10 @@ def draw(
     most_jobs: int = 25,
     large: float = 0.0,
     shaped: bool = False,
+    apart: float = 0.0,
 ) -> Case:
     """A world with one of these schedulers; a large one with this chance. shaped: jobs may ask for nodes, tasks,
-    memory, GPUs and whole nodes."""
+    memory, GPUs and whole nodes. apart: with this chance partitions share no node."""
     scheduler = rng.choice(schedulers)
     size = rng.choice((BROAD, LONG)) if rng.random() < large else SMALL
     single = rng.random() < 0.25
@@ -80,6 +75,8 @@ def draw(
         shape_jobs(rng, jobs, platform, options)
     if rng.random() < 0.25:
         draw_speeds(rng, jobs, platform)
+    if rng.random() < apart and "partitions" not in platform and len(platform["cores"]) > 1:
+        draw_apart(rng, jobs, platform, options)
     return Case(platform, jobs, options)
 
 
@@ -353,43 +350,8 @@ def draw_places(rng: random.Random, nodes: int, count: int) -> dict[str, Any]:
     return found
 
 
-def draw_partitions(
-    rng: random.Random, jobs: list[dict[str, Any]], platform: dict[str, Any], options: dict[str, Any]
-) -> None:
-    """Partitions that overlap, some with limits, and one of all nodes for jobs that fit no other."""
-    nodes = range(len(platform["cores"]))
-    every: dict[str, Any] = {"name": "all", "nodes": [*nodes], "default": rng.random() < 0.5}
-    platform["partitions"] = [every]
-    for name in rng.sample(("p", "q", "r"), rng.randint(1, 3)):
-        one = {"name": name, "nodes": sorted(rng.sample(nodes, rng.randint(1, len(nodes))))}
-        one |= {"max_s": rng.choice((None, None, None, 60, 120)), "up": rng.random() < 0.9}
-        platform["partitions"].append(one | {"exclusive": rng.random() < 0.2})
-    if not every["default"]:
-        rng.choice(platform["partitions"])["default"] = True
-    known = [one["name"] for one in platform["partitions"]]
-    for job in jobs:
-        several = ", ".join(rng.sample(known, rng.randint(1, len(known))))
-        asked = {"partition": rng.choice((None, several, *known)), "queue": rng.choice((None, "none", *known))}
-        dropped = options.get("oversized") == "drop" and not is_possible(job | asked, platform, "never")
-        possible = dropped or is_possible(job | asked, platform, options["shutdown"])
-        job |= asked if possible else {"partition": "all", "queue": None}
-
-
-def is_possible(job: dict[str, Any], platform: dict[str, Any], shutdown: str) -> bool:
-    """Could the job run on the empty platform, whatever nodes an off-reservation keeps?"""
-    nodes = make_nodes(platform, False)
-    parts = parts_of(job, nodes, platform.get("partitions", ()))
-    kept = int(shutdown.partition(":")[2]) if shutdown.startswith("off-reservation") else 0
-    if parts is None:
-        return bool(job["cores"] <= sum(sorted(platform["cores"])[: len(nodes) - kept]))
-    asking = Job(0, "", 0.0, 1.0, 1.0, job["cores"], parts=parts.cores, most=parts.most, demands=parts.demands)
-    asking.allowed = parts.allowed
-    room = sorted(could_hold(node, asking) for node in nodes)[: len(nodes) - kept]
-    return not parts.impossible and sum(room) >= len(parts.cores)
-
-
 def worlds(
-    schedulers: tuple[str, ...] = SCHEDULERS, most_jobs: int = 12, shaped: bool = False
+    schedulers: tuple[str, ...] = SCHEDULERS, most_jobs: int = 12, shaped: bool = False, apart: float = 0.0
 ) -> st.SearchStrategy[Case]:
     """Hypothesis strategy for small worlds."""
-    return st.randoms(use_true_random=False).map(lambda rng: draw(rng, schedulers, most_jobs, 0.0, shaped))
+    return st.randoms(use_true_random=False).map(lambda rng: draw(rng, schedulers, most_jobs, 0.0, shaped, apart))

@@ -99,7 +99,7 @@ def test_jobs_lie_in_their_partitions_and_wait_for_them(scheduler: str) -> None:
     assert sorted(found["start_s"][:3])[1:] in ([0.0, 10.0], [10.0, 10.0])
 
 
-@pytest.mark.parametrize("scheduler", ["first-fit", "sjf-fit", "packer"])
+@pytest.mark.parametrize("scheduler", ["first-fit", "packer", "fcfs", "sjf", "easy", "easy:queue=sjf", "easy-fast"])
 def test_partitions_that_share_no_node_are_machines_of_their_own(scheduler: str) -> None:
     drawn = np.random.default_rng(5)
     rows = [
@@ -314,6 +314,42 @@ def test_a_stream_keeps_to_partitions(queued: Path, scheduler: str, tmp_path: Pa
     assert found.pieces >= 3
     both = whole.jobs.sort("job_id"), escala.Result.load(tmp_path / "out").jobs.sort("job_id")
     assert both[0].select("start_s", "nodes").equals(both[1].select("start_s", "nodes"))
+
+
+def test_a_stream_refuses_jobs_that_make_one_queue_of_two(tmp_path: Path) -> None:
+    """Which it cannot know before they come; greedy orders have no queues."""
+    rows = [{"submit_s": float(k), "cores": 1, "partition": "a,b" if k == 9 else "ab"[k % 2]} for k in range(20)]
+    jobs = log(*rows).jobs.select("job_id", "submit_s", "runtime_s", "walltime_s", "cores", "partition")
+    jobs.write_csv(tmp_path / "log.csv")
+    assert escala.simulate(tmp_path / "log.csv", site(A, B), "easy").jobs["start_s"].null_count() == 0
+    assert stream(tmp_path / "log.csv", site(A, B), "first-fit", jobs=4).pieces == 5
+    for scheduler in ("fcfs", "easy"):
+        with pytest.raises(
+            EscalaError, match=r"^stream: a job names the partitions 'a', 'b', which share no node and so"
+        ):
+            stream(tmp_path / "log.csv", site(A, B), scheduler, jobs=4)
+    stream(tmp_path / "log.csv", site(A, B, BOTH), "easy", jobs=4)
+
+
+def lanes_of(*rows: dict[str, Any], at: Site) -> tuple[list[int], list[int]]:
+    """The queue of each node and of each job; of none where there is one."""
+    found = parts_of(log(*rows), at)
+    assert found is not None and found.parted is not None
+    lanes = found.parted.lanes
+    return (lanes.of_node.tolist(), lanes.of_job.tolist()) if lanes.n else ([], [])
+
+
+def test_which_partitions_share_a_queue() -> None:
+    """Those that share nodes, by way of others too, but for those that are down; and those that a job names together.
+    Nodes of none are one more."""
+    one, two, rows = Partition("one", (0,)), Partition("two", (1, 2)), ({}, {"partition": "b"})
+    assert lanes_of(*rows, at=site(A, B)) == ([1, 1, 2, 2], [1, 2])
+    assert lanes_of(*rows, at=site(A, B, two)) == ([], [])
+    assert lanes_of(*rows, at=site(A, B, replace(two, up=False))) == ([1, 1, 2, 2], [1, 2])
+    assert lanes_of(*rows, {"partition": "a,b"}, at=site(A, B)) == ([], [])
+    assert lanes_of({}, {"partition": "one"}, at=site(replace(B, default=True), one)) == ([2, 1, 3, 3], [3, 2])
+    three = site(one, replace(two, default=True), Partition("last", (2, 3)))
+    assert lanes_of({}, {"partition": "one"}, {"partition": "last"}, at=three) == ([1, 2, 2, 2], [2, 1, 2])
 
 
 def test_rollout_and_environments_take_a_site_as_one_pool_and_say_so(queued: Path) -> None:

@@ -7,6 +7,7 @@ from escala.kernel import codes
 from escala.kernel.energy import integrate
 from escala.kernel.events import next_instant, pop, push
 from escala.kernel.jobs import begin, end
+from escala.kernel.lanes import lane_of, note
 from escala.kernel.nodes import switch_ends
 from escala.kernel.oracle import hope, plan_oracle
 from escala.kernel.plans import move_outlived
@@ -63,12 +64,12 @@ def take_in(w: World) -> bool:
         if j == codes.NONE or w.run[j].state == codes.QUEUED:
             if j != codes.NONE:
                 note_woken(w)
-            s.changed = 1
+            note(w, 0 if j == codes.NONE else lane_of(w, j))
             real = True
     if s.tick_us == now:
         s.tick_us += o.period_us
         s.ticked = 1
-        s.changed = 1
+        note(w, 0)
         real = True
     if s.next_off_us == now:
         if timeout_falls_due(w):
@@ -122,7 +123,7 @@ def before_scheduler(w: World) -> int:
         if o.shutdown == codes.OFF_RESERVATION:
             reserve_off(w, o.target)
         elif o.shutdown == codes.ORACLE:
-            plan_oracle(w, codes.NEVER_US, 0)
+            plan_oracle(w, codes.NEVER_US, codes.NONE)
         elif o.if_busy == 1:
             note_busy(w)
         s.phase = PHASE_BEFORE

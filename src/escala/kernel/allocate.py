@@ -16,6 +16,7 @@ from escala.kernel.state import (
     FORECAST,
     FRONT,
     JOB,
+    LANE,
     LEDGER,
     LOG,
     MISSES,
@@ -59,6 +60,7 @@ class Sizes(NamedTuple):
     walked: bool = False  # in another order than that of submission
     multi: bool = False  # some job has demands beyond cores
     shaped: bool = False  # some job is made of parts
+    lanes: int = 0  # queues of their own, 0: one of all
     allowed: int = 0  # sets of nodes on which jobs may lie, 0: all jobs on all nodes
     chunks: int = 0  # recorded chunks to expect
     orders: int = 0  # that are found by a tournament, 0 to 2
@@ -78,8 +80,7 @@ def allocate(n: int, sizes: Sizes) -> World:
         raise EscalaError(
             f"conservative backfilling counts up to {MOST_CORES} cores in all, not {sizes.cores}: use easy"
         )
-    jobs, nodes, cores, kinds = sizes.jobs, sizes.nodes, sizes.cores, sizes.kinds
-    ranks, orders = sizes.ranks, sizes.orders
+    jobs, nodes, cores, kinds, ranks, orders = *sizes[:4], sizes.ranks, sizes.orders
     rows = max(1 + (WIDTHS if sizes.passed else 1), 2 + 2 * orders)
     words = (nodes + 63) // 64
     live = min(jobs, cores) + 1
@@ -94,6 +95,8 @@ def allocate(n: int, sizes: Sizes) -> World:
         s=zeros((1,), SCALARS),
         job=zeros((jobs,), JOB),
         run=zeros((jobs,), RUN),
+        lane=zeros((1 + sizes.lanes,), LANE),
+        link=zeros((jobs if sizes.lanes else 0, 3), np.int32),
         shape=zeros((jobs if sizes.shaped else 0,), SHAPE),
         demand=zeros((jobs if sizes.multi else 0, kinds), np.int32),
         forecast=zeros((jobs if sizes.forecast else 0,), FORECAST),

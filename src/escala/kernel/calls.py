@@ -9,6 +9,7 @@ import numpy as np
 from escala.compile import compiled
 from escala.kernel import bits, codes, commands
 from escala.kernel.forecast import told
+from escala.kernel.lanes import clear_lanes
 from escala.kernel.nodes import add_free, due, lower_hint, set_of
 from escala.kernel.queue import EMPTY
 from escala.kernel.world import one
@@ -31,6 +32,7 @@ def prepare(table: Any, i: int, start_off: bool) -> None:
     s.next_plan_us = codes.NEVER_US
     s.tick_us = o.start_us if o.period_us > 0 else codes.NEVER_US
     s.changed = 1
+    clear_lanes(w, 0)
     for j in range(o.n_jobs):
         w.run[j].state = codes.PENDING
         w.run[j].start = codes.NONE

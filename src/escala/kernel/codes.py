@@ -41,6 +41,7 @@ EASY_FAST = 4
 CONSERVATIVE = 5
 EASY_PRIORITY = 6  # the first in order holds it
 PASSING = frozenset({EASY, EASY_FAST, EASY_PRIORITY})  # search the queue for jobs that end in time
+BY_LANE = PASSING | {STRICT}  # decide for one lane after the other
 
 # In which order.
 BY_QUEUE = 0  # order of submission

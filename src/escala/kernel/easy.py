@@ -11,6 +11,7 @@ from escala.kernel import codes
 from escala.kernel.clock import earlier
 from escala.kernel.fit import fits_now, may_wake, on_at, start_if_fits
 from escala.kernel.jobs import start
+from escala.kernel.lanes import behind, first_of, is_mine
 from escala.kernel.placement import readiness
 from escala.kernel.plans import planned_fine
 from escala.kernel.queue import SHORT_QUEUE, index_new, next_fit, rank_of, row_at
@@ -142,9 +143,9 @@ def head_without_time(w: World) -> bool:
             s.head = head
     if s.head != codes.NONE:
         return False
-    while s.n_queued > 0 and start_if_fits(w, s.first):
+    while first_of(w) != codes.NONE and start_if_fits(w, first_of(w)):
         pass
-    return s.n_queued > 0
+    return first_of(w) != codes.NONE
 
 
 @lean
@@ -153,12 +154,12 @@ def pass_fast(w: World) -> None:
     s = w.s[0]
     if s.changed == 0:
         for j in range(s.new_from, s.next_job):
-            if w.run[j].state == codes.QUEUED and j != s.head:
+            if w.run[j].state == codes.QUEUED and j != s.head and is_mine(w, j):
                 _pass_fast(w, j)
     elif s.n_queued <= SHORT_QUEUE:
-        j = np.int64(w.run[s.head].next)
+        j = behind(w, s.head)
         while j != codes.NONE:
-            after = np.int64(w.run[j].next)
+            after = behind(w, j)
             _pass_fast(w, j)
             j = after
     else:
@@ -186,5 +187,6 @@ def _pass_fast_by_tree(w: World) -> None:
     window = window_of(w)
     j = next_fit(w, s.head + 1, s.free_on + s.free_boot + s.free_off, window, codes.NONE)
     while j < w.o[0].n_jobs:
-        _pass_fast(w, j)
+        if is_mine(w, j):
+            _pass_fast(w, j)
         j = next_fit(w, j + 1, s.free_on + s.free_boot + s.free_off, window, codes.NONE)

@@ -10,6 +10,7 @@ from escala.kernel.agenda import kept, release
 from escala.kernel.energy import move
 from escala.kernel.events import push
 from escala.kernel.forecast import remember
+from escala.kernel.lanes import lane_of, note
 from escala.kernel.nodes import due
 from escala.kernel.oracle import plan_oracle
 from escala.kernel.placement import give_back, recycle, take, take_parts
@@ -124,7 +125,7 @@ def place(w: World, j: int, ready: int) -> None:
     else:
         s.n_starts = push(w.heaps[HEAP_STARTS], s.n_starts, ready, j)
     if w.o[0].shutdown == codes.ORACLE:
-        plan_oracle(w, max(ready, s.now) + w.job[j].runtime, np.int64(w.job[j].cores))
+        plan_oracle(w, max(ready, s.now) + w.job[j].runtime, j)
 
 
 @lean
@@ -154,10 +155,10 @@ def end(w: World, j: int) -> None:
     if w.o[0].record == 0:
         recycle(w, j)
     if w.o[0].shutdown == codes.ORACLE:
-        s.given_back += np.int64(w.job[j].cores)
+        w.lane[lane_of(w, j)].given_back += np.int64(w.job[j].cores)
     s.n_ended += 1
     s.last_finish = s.now
-    s.changed = 1
+    note(w, lane_of(w, j))
 
 
 @lean

@@ -20,6 +20,7 @@ from escala.kernel.energy import ledger_state
 from escala.kernel.events import push
 from escala.kernel.forecast import foresee
 from escala.kernel.keys import give_numbers
+from escala.kernel.lanes import clear_lanes, has_lanes, join
 from escala.kernel.nodes import add_free, lower_hint, set_of
 from escala.kernel.parts import parts_in, use_kinds
 from escala.kernel.placement import append_chunk
@@ -136,9 +137,9 @@ def _begin(w: World, now: int) -> None:
     s.in_front = 0
     s.busy = 0
     s.changed = 1
-    s.overdue = 1
     s.instants = 1
     s.phase = PHASE_TAKEN_IN
+    clear_lanes(w, 1)
     _empty(w)
 
 
@@ -239,6 +240,8 @@ def _append(w: World, j: int) -> None:
         w.run[s.last].next = j
     s.last = j
     s.n_queued += 1
+    if has_lanes(w):
+        join(w, j)
     weigh(w, j, 1)
     if w.user.shape[0] > 0:
         count(w, j, 1, 0)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.energy import count_switch, ledger_state, move
 from escala.kernel.events import push
+from escala.kernel.lanes import note
 from escala.kernel.state import HEAP_SWITCHES, World
 
 
@@ -99,7 +102,7 @@ def switch_off(w: World, n: int) -> None:
     s = w.s[0]
     profile = w.profile[w.node[n].profile]
     change_power(w, n, codes.SWITCHING_OFF)
-    s.changed = 1  # plans that counted on it are out of date
+    note(w, np.int64(w.node[n].lane))  # plans that counted on it are out of date
     count_switch(w, 1, 0)
     w.node[n].done = s.now + profile.off_us
     s.n_switches = push(w.heaps[HEAP_SWITCHES], s.n_switches, w.node[n].done, n)
@@ -127,7 +130,7 @@ def switch_ends(w: World, n: int) -> None:
             s.next_off_us = min(s.next_off_us, due(w, s.now))
     else:
         change_power(w, n, codes.OFF)
-    s.changed = 1
+    note(w, np.int64(w.node[n].lane))
 
 
 @inlined

@@ -13,6 +13,7 @@ from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.clock import earlier
 from escala.kernel.clock import fine as fine_of
+from escala.kernel.lanes import lane_of, note
 from escala.kernel.state import World
 
 FEW = 64
@@ -210,8 +211,8 @@ def move_outlived(w: World) -> bool:
             _move(w, j)
             _sink(w, 0, s.n_plans)
         moved = True
+        note(w, lane_of(w, j))
     if moved:
-        s.changed = 1
         s.n_planned = codes.NONE
     return moved
 

@@ -20,6 +20,7 @@ from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.backlog import weigh
 from escala.kernel.forecast import foresee
+from escala.kernel.lanes import behind, first_of, has_lanes, join, lane_of, leave
 from escala.kernel.state import FAN, World
 from escala.kernel.users import count
 
@@ -156,6 +157,8 @@ def enqueue(w: World, j: int) -> None:
         w.run[s.last].next = j
     s.last = j
     s.n_queued += 1
+    if has_lanes(w):
+        join(w, j)
     if w.forecast.shape[0] > 0:
         foresee(w, j)
     weigh(w, j, 1)
@@ -190,6 +193,8 @@ def dequeue(w: World, j: int, state: int) -> None:
     else:
         w.run[after].prev = before
     s.n_queued -= 1
+    if has_lanes(w):
+        leave(w, j)
     weigh(w, j, -1)
     w.run[j].state = state
     if w.user.shape[0] > 0:
@@ -225,6 +230,7 @@ def _to_front(w: World, j: int) -> None:
     falls."""
     s = w.s[0]
     s.head = codes.NONE
+    w.lane[lane_of(w, j)].head = codes.NONE
     before = rank_of(w, j)
     if w.o[0].n_ranks > w.o[0].n_jobs:
         w.order[1, j] = j
@@ -251,21 +257,23 @@ def least_rank(w: World, first: int, beyond: int, free: int, window: int, extra:
         if beyond < rank < least and may_pass(w.job[j].cores, w.job[j].walltime, free, window, extra):
             best = j
             least = rank
-        j = np.int64(w.run[j].next)
+        j = behind(w, j)
     return best
 
 
 @lean
 def least_of_all(w: World) -> int:
-    """The queued job of the least rank: the oldest where it has waited the guard, else one behind the ranks of such
-    jobs. The queue is not empty."""
+    """The queued job of the least rank, of the lane whose turn it is: the oldest where it has waited the guard, else
+    one behind the ranks of such jobs. Somebody waits there."""
     s = w.s[0]
-    if s.first < s.aged:
-        return s.first
+    first = first_of(w)
+    if first < s.aged:
+        return first
     if s.n_queued <= SHORT_QUEUE:
-        return least_rank(w, s.first, codes.NONE, NO_LIMIT, NO_LIMIT, NO_LIMIT)
+        return least_rank(w, first, codes.NONE, NO_LIMIT, NO_LIMIT, NO_LIMIT)
     index_new(w)
-    return row_at(w, next_fit(w, w.o[0].n_ranks - w.o[0].n_jobs, NO_LIMIT, NO_LIMIT, NO_LIMIT))
+    start = w.o[0].n_ranks - w.o[0].n_jobs + w.lane[s.lane].low
+    return row_at(w, next_fit(w, start, NO_LIMIT, NO_LIMIT, NO_LIMIT))
 
 
 @lean

@@ -18,6 +18,7 @@ from escala.kernel import bits, codes
 from escala.kernel.clock import earlier
 from escala.kernel.clock import fine as fine_of
 from escala.kernel.forecast import limit_of
+from escala.kernel.lanes import note
 from escala.kernel.plans import following
 from escala.kernel.state import HEAP_SWITCHES, World
 
@@ -41,7 +42,7 @@ def note_busy(w: World) -> None:
     busy = 1 if s.n_ends > 0 else 0
     if busy != s.busy:
         s.busy = busy
-        s.changed = 1
+        note(w, 0)
 
 
 @inlined

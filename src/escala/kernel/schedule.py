@@ -11,6 +11,7 @@ import numpy as np
 from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.fit import can_hold, start_if_fits
+from escala.kernel.lanes import end_turns, first_of, takes_turn, turns
 from escala.kernel.nodes import free_cores, switch_on
 from escala.kernel.parts import may_lie, parts_of, room_in
 from escala.kernel.queue import NO_LIMIT, SHORT_QUEUE, index_new, least_of_all, least_rank, next_fit, rank_of, row_at
@@ -22,13 +23,10 @@ from escala.kernel.urgency import beyond_first, front_of, most_urgent, next_urge
 
 @lean
 def first_in_order(w: World) -> int:
-    """The queued job that comes first in the scheduler's order; NONE when the queue is empty."""
-    s = w.s[0]
+    """The queued job of this turn that comes first in the scheduler's order; NONE when nobody waits."""
     ordering = w.o[0].ordering
-    if s.n_queued == 0:
-        return codes.NONE
-    if ordering == codes.BY_QUEUE:
-        return s.first
+    if ordering == codes.BY_QUEUE or first_of(w) == codes.NONE:
+        return first_of(w)
     if ordering == codes.BY_RANK:
         return least_of_all(w)
     return most_urgent(w)
@@ -36,20 +34,33 @@ def first_in_order(w: World) -> int:
 
 @inlined
 def leader(w: World) -> int:
-    """The queued job that EASY's reservation is for: the first in order, or the oldest; the queue is not empty."""
-    return first_in_order(w) if w.o[0].queueing == codes.EASY_PRIORITY else w.s[0].first
+    """The queued job that EASY's reservation is for: the first in order, or the oldest; NONE when nobody waits."""
+    return first_in_order(w) if w.o[0].queueing == codes.EASY_PRIORITY else first_of(w)
 
 
 @lean
 def strict(w: World) -> None:
-    """Start the first in order while it fits; then wake nodes for it."""
-    while True:
+    """One decision, for each lane."""
+    for k in range(turns(w)):
+        if takes_turn(w, k):
+            _strict(w)
+    end_turns(w)
+
+
+@lean
+def _strict(w: World) -> None:
+    """Start the first in order while it fits; then wake nodes for it. With nothing released since the last decision the
+    one that did not fit then does not fit now, and unless it is held all has been done for it."""
+    s = w.s[0]
+    lane = w.lane[s.lane]
+    j = first_in_order(w)
+    held = w.o[0].shutdown == codes.HOLD or w.o[0].shutdown == codes.ORACLE
+    if s.changed == 0 and j == lane.blocked and not held:
+        return
+    while j != codes.NONE and start_if_fits(w, j):
         j = first_in_order(w)
-        if j == codes.NONE:
-            return
-        if not start_if_fits(w, j):
-            break
-    if permission(w, j) <= w.s[0].now:
+    lane.blocked = j
+    if j != codes.NONE and permission(w, j) <= s.now:
         wake_for(w, j)
 
 
@@ -74,13 +85,13 @@ def wake_for(w: World, j: int) -> None:
 def _wake_for_parts(w: World, j: int) -> None:
     """Wake the lowest off nodes that can hold what the job lacks: its parts - those for which nodes that are on have
     room - those that nodes on their way can hold."""
-    left = parts_of(w, j)
-    for n in range(w.o[0].n_nodes):
+    left = parts_of(w, j) if w.s[0].free_off > 0 else 0
+    for n in range(w.o[0].n_nodes if left > 0 else 0):
         if w.node[n].power == codes.ON and left > 0:
             left -= room_in(w, j, left, free_cores(w, n), w.room[n]) if may_lie(w, j, n) else 0
         elif w.node[n].power == codes.SWITCHING_ON and left > 0:
             left -= can_hold(w, j, n, left)
-    for n in range(w.o[0].n_nodes):
+    for n in range(w.o[0].n_nodes if left > 0 else 0):
         if left > 0 and w.node[n].power == codes.OFF and w.node[n].held == 0:
             count = can_hold(w, j, n, left)
             if count > 0:

@@ -6,6 +6,7 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import bits, codes
+from escala.kernel.lanes import end_turns, first_of, has_lanes, has_node, is_mine, note, turn, turns
 from escala.kernel.nodes import due, enter_set, free_cores, is_idle, leave_set, switch_off
 from escala.kernel.reservation import usable
 from escala.kernel.state import World
@@ -19,22 +20,47 @@ def can_switch(w: World, n: int) -> bool:
 
 @lean
 def shut_down(w: World) -> None:
-    """One decision of the shutdown policy, after the scheduler."""
+    """One decision of the shutdown policy, after the scheduler. While jobs wait in a strict order, nodes stay on."""
     s = w.s[0]
     o = w.o[0]
     waiting = o.queueing == codes.STRICT and s.n_queued > 0
+    if waiting and has_lanes(w):
+        for k in range(1, w.lane.shape[0]):
+            waiting = waiting and w.lane[k].first != codes.NONE
     if o.shutdown == codes.PROPORTIONAL:
         if not waiting:
             _keep(w, np.int64(np.ceil(o.fraction * _computing(w))))
     elif o.shutdown == codes.TIMEOUT or o.shutdown == codes.HOLD or o.shutdown == codes.ORACLE:
         if s.next_off_us <= s.now:
-            s.overdue = 1
+            for k in range(w.lane.shape[0]):
+                w.lane[k].overdue = 1
             next_due(w)
-        if (s.overdue == 1 or o.spare > 0) and not waiting:
+        if not waiting and (_is_overdue(w) or o.spare > 0):
             _keep(w, o.spare)
-            s.overdue = 0
     elif o.shutdown == codes.ARRIVALS and s.free_on > 0 and not waiting:
-        _keep_for_arrivals(w)
+        for k in range(turns(w)):
+            if has_lanes(w):
+                turn(w, k + 1)
+            if o.queueing != codes.STRICT or first_of(w) == codes.NONE:
+                _keep_for_arrivals(w)
+        end_turns(w)
+
+
+@lean
+def _is_overdue(w: World) -> bool:
+    """May some idle node that no job keeps on be past its timeout? It goes off now."""
+    found = False
+    for k in range(w.lane.shape[0]):
+        if w.lane[k].overdue == 1 and not _is_kept(w, k):
+            w.lane[k].overdue = 0
+            found = True
+    return found
+
+
+@inlined
+def _is_kept(w: World, lane: int) -> bool:
+    """Do nodes of this lane stay on, as jobs wait there in a strict order?"""
+    return has_lanes(w) and w.o[0].queueing == codes.STRICT and w.lane[lane].first != codes.NONE
 
 
 @inlined
@@ -59,6 +85,8 @@ def _keep(w: World, spare: int) -> None:
             if is_idle(w, n):
                 if spare > 0:
                     spare -= 1
+                elif _is_kept(w, np.int64(w.node[n].lane)):
+                    continue
                 elif can_switch(w, n) and (proportional or due(w, w.node[n].since) <= s.now):
                     switch_off(w, n)
 
@@ -66,11 +94,11 @@ def _keep(w: World, spare: int) -> None:
 @lean
 def _coming_cores(w: World, until: int, free: int) -> int:
     """Cores of the jobs that will be submitted up to `until`, in order of submission, as far as they fit `free` cores
-    together."""
+    together, of the lane whose turn it is."""
     need = 0
     j = w.s[0].next_job
     while j < w.o[0].n_jobs and w.job[j].submit <= until and need < free:
-        if need + w.job[j].cores <= free:
+        if need + w.job[j].cores <= free and is_mine(w, j):
             need += np.int64(w.job[j].cores)
         j += 1
     return need
@@ -79,9 +107,14 @@ def _coming_cores(w: World, until: int, free: int) -> int:
 @lean
 def _keep_for_arrivals(w: World) -> None:
     """Switch off the idle nodes, lowest first, that no job will use which comes before idling has cost as much as
-    switching: those before it that stay on have enough free cores for all of them."""
+    switching: those before it that stay on have enough free cores for all of them. Of the lane whose turn it is."""
     s = w.s[0]
     free = s.free_on + s.free_boot + s.free_off
+    if has_lanes(w):
+        free = 0
+        for n in range(w.o[0].n_nodes):
+            if has_node(w, n) and w.node[n].held == 0 and w.node[n].power != codes.SWITCHING_OFF:
+                free += free_cores(w, n)
     kept = 0
     need = 0
     known = codes.NONE  # the profile whose `need` that is
@@ -91,6 +124,8 @@ def _keep_for_arrivals(w: World) -> None:
         while word != bits.ZERO:
             n = (i << 6) + bits.lowest(word)
             word &= word - bits.ONE
+            if not has_node(w, n):
+                continue
             cores = free_cores(w, n)
             p = w.node[n].profile
             span = w.profile[p].break_even_us
@@ -155,7 +190,7 @@ def release_node(w: World, n: int) -> None:
     w.node[n].held = 0
     s.n_held -= 1
     enter_set(w, n, w.node[n].cores)
-    s.changed = 1
+    note(w, np.int64(w.node[n].lane))
 
 
 @lean

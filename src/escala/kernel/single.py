@@ -17,6 +17,7 @@ from escala.kernel import bits, codes
 from escala.kernel.easy import ends_in_time, head_without_time, pass_fast
 from escala.kernel.fit import may_wake, start_if_fits
 from escala.kernel.jobs import place, start
+from escala.kernel.lanes import behind, end_turns, first_of, has_node, is_mine, takes_turn, turns
 from escala.kernel.misses import is_hopeless, miss
 from escala.kernel.nodes import free_cores
 from escala.kernel.parts import cores_of, may_lie, parts_in, parts_of, parts_on, room_in, share_of, word_for
@@ -42,9 +43,12 @@ def _worth(w: World, j: int, n: int, cores: Any, room: Any) -> int:
 @lean
 def _free_at(w: World, j: int, cores: Any, room: Any, only_on: bool) -> int:
     """Free cores [nodes] and room per kind [nodes, kinds] now, of nodes whose cores may be given; what they are worth
-    to the head `j`."""
+    to the head `j`. Of other lanes' nodes nothing is noted, here and below."""
     worth = 0
+    every = w.s[0].lane == 0
     for n in range(w.o[0].n_nodes):
+        if not (every or has_node(w, n)):
+            continue
         in_set = (
             w.node[n].held == 0
             and w.node[n].power != codes.SWITCHING_OFF
@@ -92,6 +96,8 @@ def _add_unclaimed(w: World, j: int, cores: Any, room: Any, until: int) -> int:
     how much the head `j` gains."""
     gained = 0
     for n in range(w.o[0].n_nodes):
+        if not has_node(w, n):
+            continue
         power = w.node[n].power
         if w.node[n].held == 0 and power != codes.ON and (power != codes.SWITCHING_OFF or w.node[n].done <= until):
             free = free_cores(w, n) if power != codes.SWITCHING_OFF else np.int64(w.node[n].cores)
@@ -104,7 +110,8 @@ def _add_switched(w: World, j: int, cores: Any, room: Any, time: int) -> int:
     """Nodes whose switch-off ends at `time` become usable; by how much the head `j` gains."""
     gained = 0
     for n in range(w.o[0].n_nodes):
-        if w.node[n].held == 0 and w.node[n].power == codes.SWITCHING_OFF and w.node[n].done == time:
+        switched = w.node[n].held == 0 and w.node[n].power == codes.SWITCHING_OFF and w.node[n].done == time
+        if switched and has_node(w, n):
             gained += _add(w, j, n, np.int64(w.node[n].cores), cores, room)
     return gained
 
@@ -131,7 +138,8 @@ def _find_time(w: World, j: int, cores: Any, room: Any) -> int:
             break
         while size > 0 and w.run[w.plans[frontier[0]]].plan == us and w.run[w.plans[frontier[0]]].fine == fine:
             position, size = following(w, frontier, size)
-            worth += _release(w, w.plans[position], j, cores, room)
+            if is_mine(w, np.int64(w.plans[position])):
+                worth += _release(w, w.plans[position], j, cores, room)
         if held_until == us:
             held_until = codes.NEVER_US
             worth += _add_unclaimed(w, j, cores, room, us)
@@ -316,26 +324,37 @@ def _pass_spread(w: World, j: int, cores: Any, waking: bool) -> int:
 
 @lean
 def easy_single(w: World) -> None:
-    """One decision of EASY. With nothing released since the last one only the new jobs can start, see `easy`."""
+    """One decision of EASY, for each lane."""
+    for k in range(turns(w)):
+        if takes_turn(w, k):
+            _easy(w)
+    end_turns(w)
+
+
+@lean
+def _easy(w: World) -> None:
+    """With nothing released since the last decision, and the same head, only the new jobs can start, see `easy`."""
     s = w.s[0]
     o = w.o[0]
     cores, room = w.cores, w.beyond
     missed = 0
     few = o.ordering == codes.BY_QUEUE or s.next_job - s.new_from <= 1
-    if s.changed == 0 and s.head != codes.NONE and o.queueing == codes.EASY and few:
+    if s.changed == 0 and s.head != codes.NONE and few and (o.queueing == codes.EASY or leader(w) == s.head):
         for j in range(s.new_from, s.next_job):
-            missed = _try(w, j, cores, room, missed)
+            if is_mine(w, j):
+                missed = _try(w, j, cores, room, missed)
         return
     s.head = codes.NONE
-    while s.n_queued > 0 and start_if_fits(w, leader(w)):
-        pass
-    if s.n_queued == 0:
+    j = leader(w)
+    while j != codes.NONE and start_if_fits(w, j):
+        j = leader(w)
+    if j == codes.NONE:
         return
-    _reserve(w, leader(w), cores, room)
+    _reserve(w, j, cores, room)
     if o.ordering == codes.BY_QUEUE:
-        j = np.int64(w.run[s.first].next)
+        j = behind(w, j)
         while j != codes.NONE:
-            after = np.int64(w.run[j].next)
+            after = behind(w, j)
             missed = _try(w, j, cores, room, missed)
             j = after
         return
@@ -351,17 +370,22 @@ def easy_single(w: World) -> None:
                 missed = _try(w, w.front[0].row, cores, room, missed)
             n = beyond_first(w, k, n, free, NO_LIMIT, NO_LIMIT)
     index_new(w)
-    rank = next_fit(w, 0, NO_LIMIT, NO_LIMIT, NO_LIMIT)
-    while rank < o.n_ranks:
-        if row_at(w, rank) != s.head:
+    in_front = o.n_ranks - o.n_jobs
+    last = o.n_ranks - 1 if s.lane == 0 else in_front + w.lane[s.lane].high
+    rank = next_fit(w, w.lane[s.lane].low if in_front == 0 else 0, NO_LIMIT, NO_LIMIT, NO_LIMIT)
+    while rank <= last:
+        if row_at(w, rank) != s.head and is_mine(w, row_at(w, rank)):
             missed = _try(w, row_at(w, rank), cores, room, missed)
         rank = next_fit(w, rank + 1, NO_LIMIT, NO_LIMIT, NO_LIMIT)
 
 
 @lean
 def easy_fast_single(w: World) -> None:
-    """One decision of `easy_fast`: the head's time is the earliest at which nodes have room for it."""
-    if head_without_time(w):
-        _find_time(w, w.s[0].first, w.cores, w.beyond)
-    if w.s[0].head != codes.NONE:
-        pass_fast(w)
+    """One decision of `easy_fast`, for each lane: the head's time is the earliest at which nodes have room for it."""
+    for k in range(turns(w)):
+        if takes_turn(w, k):
+            if head_without_time(w):
+                _find_time(w, first_of(w), w.cores, w.beyond)
+            if w.s[0].head != codes.NONE:
+                pass_fast(w)
+    end_turns(w)

@@ -65,6 +65,7 @@ SCALARS = np.dtype(
         ("n_queued", "i8"),
         ("first", "i8"),  # queue in order of submission, NONE: empty
         ("last", "i8"),
+        ("lane", "i8"),  # whose turn it is, 0: that of all, see `lanes`
         ("n_ends", "i8"),  # sizes of the heaps
         ("n_starts", "i8"),
         ("n_switches", "i8"),
@@ -94,7 +95,6 @@ SCALARS = np.dtype(
         ("extra", "i8"),  # cores free now that the reservation leaves alone
         ("extra_on", "i8"),  # those of them on nodes that are on; lowest-id only
         ("next_off_us", "i8"),  # next instant at which a timeout may fall due
-        ("overdue", "i8"),  # 1: some idle node is past its timeout
         ("tick_us", "i8"),  # next periodic decision
         ("ticked", "i8"),  # 1: this decision is a periodic one
         ("busy", "i8"),  # hold if busy: 1: some job ran when this decision began
@@ -121,7 +121,6 @@ SCALARS = np.dtype(
         ("work_s", "i8"),  # of the queue, cores x requested time: whole seconds
         ("work_us", "i8"),  # and what is left of them
         ("n_hoping", "i8"),  # OR*: waiting jobs that may still be held
-        ("given_back", "i8"),  # OR*: cores of all jobs that have ended
     ]
 )
 
@@ -183,12 +182,29 @@ NODE = np.dtype(
         ("limit", "i4"),  # cores that a job running past the head's reservation may take
         ("released", "i4"),  # scratch: cores released by the time of the reservation
         ("profile", "i4"),
+        ("lane", "i4"),  # 0: there are none
         ("power", "i1"),
         ("held", "i1"),  # 1: kept off by an off-reservation
     ],
     align=True,
 )
 
+LANE = np.dtype(  # see `lanes`
+    [
+        ("first", "i8"),  # its queue in order of submission, NONE: empty
+        ("last", "i8"),
+        ("head", "i8"),  # while it is not its turn, as in SCALARS
+        ("shadow_us", "i8"),
+        ("shadow_fine", "i8"),
+        ("blocked", "i8"),  # strict: the first in order at the last decision, if it did not fit
+        ("changed", "i8"),  # as in SCALARS, of its nodes and jobs
+        ("overdue", "i8"),  # 1: some idle node may be past its timeout
+        ("low", "i8"),  # first and last rank of its jobs in the search order, without the ranks in front
+        ("high", "i8"),
+        ("room", "i8"),  # OR*: scratch: cores of nodes that are on, or on their way, that no job has
+        ("given_back", "i8"),  # OR*: cores of its jobs that have ended; without lanes of all
+    ]
+)
 # NEVER_US: idling costs nothing
 PROFILE = np.dtype([("on_us", "i8"), ("off_us", "i8"), ("can_switch", "i8"), ("break_even_us", "i8")])
 TERMS = np.dtype(  # what of a linear score changes
@@ -252,6 +268,8 @@ class World(NamedTuple):
     s: Any  # SCALARS [N, 1]
     job: Any  # JOB [N, jobs]
     run: Any  # RUN [N, jobs]
+    lane: Any  # LANE [N, 1 + lanes]: queues of their own; the first stands for all
+    link: Any  # int32 [N, jobs or 0, 3]: where there are some, the lane of each job, who is before it, who behind
     shape: Any  # SHAPE [N, jobs or 0]: where some jobs are made of parts
     demand: Any  # int32 [N, jobs or 0, kinds]: demand per further resource kind, of each part
     forecast: Any  # FORECAST [N, jobs or 0]
@@ -311,6 +329,8 @@ FIELDS: dict[str, tuple[Any, int]] = {
     "s": (SCALARS, 1),
     "job": (JOB, 1),
     "run": (RUN, 1),
+    "lane": (LANE, 1),
+    "link": (np.int32, 2),
     "shape": (SHAPE, 1),
     "demand": (np.int32, 2),
     "forecast": (FORECAST, 1),

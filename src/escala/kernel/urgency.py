@@ -15,10 +15,24 @@ import numpy as np
 from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.growing import clock_of, growing_score, slope_of, stays_first
-from escala.kernel.queue import CORES, EMPTY, FIRST, SHORT_QUEUE, UNTIL, WALLTIME, index_new, may_pass, rank_of, row_at
+from escala.kernel.lanes import behind, first_of, is_mine
+from escala.kernel.queue import (
+    CORES,
+    EMPTY,
+    FIRST,
+    NO_LIMIT,
+    SHORT_QUEUE,
+    UNTIL,
+    WALLTIME,
+    index_new,
+    may_pass,
+    rank_of,
+    row_at,
+)
 from escala.kernel.state import FAN, World
 
 JOB = -1  # `FRONT.place` of an entry that stands for a job alone
+SHIFT = FAN.bit_length() - 1
 LEVEL = 1 << 40  # `FRONT.place` of a cell: level x LEVEL + its number
 
 
@@ -146,18 +160,21 @@ def _late_from(w: World, k: int, level: int, start: int, parent: int) -> int:
 
 @lean
 def most_urgent(w: World) -> int:
-    """The queued job of the smallest score (ties in queue order); the queue is not empty."""
+    """The queued job of the smallest score (ties in queue order) of the lane whose turn it is; somebody waits there."""
     if w.s[0].n_queued <= SHORT_QUEUE:
-        best = w.s[0].first
+        best = first_of(w)
         least = growing_score(w, 0, best)
-        j = np.int64(w.run[best].next)
+        j = behind(w, best)
         while j != codes.NONE:
             score = growing_score(w, 0, j)
             if score < least:
                 least = score
                 best = j
-            j = np.int64(w.run[j].next)
+            j = behind(w, j)
         return best
+    if w.s[0].lane > 0:
+        next_urgent(w, 0, front_of(w, 0, NO_LIMIT, NO_LIMIT, NO_LIMIT), NO_LIMIT, NO_LIMIT, NO_LIMIT)
+        return w.front[0].row
     enter_new(w)
     top = _top(w)
     settle(w, 0, top, 0)
@@ -217,11 +234,19 @@ def _pop(w: World, n: int) -> int:
     return n
 
 
+@inlined
+def _of_others(w: World, level: int, cell: int) -> bool:
+    """Are all jobs of a cell of other lanes than the one whose turn it is?"""
+    lane = w.lane[w.s[0].lane]
+    width = SHIFT * (level + 1)
+    return w.s[0].lane > 0 and ((cell + 1) << width <= lane.low or cell << width > lane.high)
+
+
 @lean
 def _push_cell(w: World, k: int, n: int, level: int, cell: int, free: int, window: int, extra: int) -> int:
     """Add a cell that is up to date, if one of its jobs may pass."""
     at = _base(w, level) + cell
-    if not may_pass(w.tree[CORES, at], w.tree[WALLTIME, at], free, window, extra):
+    if _of_others(w, level, cell) or not may_pass(w.tree[CORES, at], w.tree[WALLTIME, at], free, window, extra):
         return n
     return _push(w, k, n, w.tree[FIRST + 2 * k, at], level * LEVEL + cell)
 
@@ -230,20 +255,20 @@ def _push_cell(w: World, k: int, n: int, level: int, cell: int, free: int, windo
 def _push_job(w: World, k: int, n: int, j: int, free: int, window: int, extra: int) -> int:
     if w.run[j].state != codes.QUEUED or not may_pass(w.job[j].cores, w.job[j].walltime, free, window, extra):
         return n
-    return _push(w, k, n, j, JOB)
+    return _push(w, k, n, j, JOB) if is_mine(w, j) else n
 
 
 @lean
 def front_of(w: World, k: int, free: int, window: int, extra: int) -> int:
-    """Begin a search, in the order `k`, for the jobs with cores <= free and (walltime <= window or cores <= extra);
-    returns the size of the front."""
+    """Begin a search, in the order `k`, for the jobs with cores <= free and (walltime <= window or cores <= extra), of
+    the lane whose turn it is; returns the size of the front."""
     s = w.s[0]
     n = 0
     if s.n_queued <= SHORT_QUEUE:
-        j = s.first
+        j = first_of(w)
         while j != codes.NONE:
             n = _push_job(w, k, n, j, free, window, extra)
-            j = np.int64(w.run[j].next)
+            j = behind(w, j)
         return n
     enter_new(w)
     top = _top(w)
@@ -260,7 +285,7 @@ def next_urgent(w: World, k: int, n: int, free: int, window: int, extra: int) ->
     front, 0: no job may."""
     while n > 0:
         j = w.front[0].row
-        if may_pass(w.job[j].cores, w.job[j].walltime, free, window, extra):
+        if may_pass(w.job[j].cores, w.job[j].walltime, free, window, extra) and is_mine(w, j):
             return n
         n = beyond_first(w, k, n, free, window, extra)
     return 0

@@ -21,7 +21,6 @@ COUNTED = (
     "switched_us",
     "last_finish",
     "changed",
-    "overdue",
     "next_off_us",
 )
 """Scalars that go on from window to window."""

@@ -171,6 +171,7 @@ class _Window:
         chosen = pair(piece, self.scheduler, self.shutdown, self.options)
         check_plan(chosen.plan, self.scheduler, self.shutdown)
         simulation = Simulation(piece, self.machine, chosen.plan, replace(self.options, record=True))
+        _refuse_joined(simulation, chosen.plan)
         self.unseen |= simulation.unseen[0]
         if carried is not None:
             go_on(simulation, carried)
@@ -205,6 +206,17 @@ class _Window:
             self.window_us = first, max(self.carried.counts["last_finish"], first)
         self.totals = totals_of(simulation.world, 0, self.machine, self.window_us)
         return left
+
+
+def _refuse_joined(simulation: Simulation, plan: Plan) -> None:
+    """EscalaError for jobs that make one queue of several, also of the jobs that have gone before them."""
+    parted = simulation.admitted[0].parted
+    if parted is not None and parted.lanes.joined and plan.queueing in codes.BY_LANE:
+        raise EscalaError(
+            f"stream: a job names the partitions {parted.lanes.joined}, which share no node and so have queues of "
+            "their own; with it they have one from the first job on, and a window does not know that: let each job "
+            "name one, or replay the log with simulate"
+        )
 
 
 def _behind(carried: pl.DataFrame, coming: pl.DataFrame) -> pl.DataFrame:

@@ -116,7 +116,8 @@ def test_a_calibration_says_that_the_replay_stands_for_the_lab(live: Path, tmp_p
         abs(found.whole["error_of_mean_s"]) < 0.01 * found.whole["mean_recorded_s"]
         and found.whole["rank_correlation"] > 0.98
     )
-    assert calibrate(log, run.site, "easy").whole["rank_correlation"] < 0.8
+    easy = calibrate(log, run.site, "easy").whole["rank_correlation"]
+    assert easy > 0.97 if name == "B1" else easy < 0.8, "with a queue for each of the two partitions of B1"
 
 
 def _own(name: str, tmp_path: Path) -> Recorded:

@@ -58,7 +58,7 @@ def pass_quiet(w: World, g: Game) -> None:
     s = w.s[0]
     o = w.o[0]
     st, m, history = g.settings, g.memory, g.history
-    if s.overdue == 1 or s.next_off_us <= s.now:
+    if w.lane[0].overdue == 1 or s.next_off_us <= s.now:
         return
     tick = s.tick_us
     s.tick_us = codes.NEVER_US

@@ -49,7 +49,7 @@ def _put_in_force(w: World, rules: Any, kept: bool) -> None:
         reserve_off(w, 0)
     if o.if_busy == 1:
         note_busy(w)
-    s.overdue = 1
+    w.lane[0].overdue = 1
     s.changed = 1
     s.woken = codes.NONE
     next_due(w)
