@@ -252,7 +252,7 @@ class Simulation:
             codes.GROW_CHUNKS: (("chunk", 1),),
             codes.GROW_LOG: (("log", 1),),
             codes.GROW_TIMERS: (("heaps", 2),),
-            codes.GROW_AGENDA: (("slices", 2), ("spare", 1), ("agenda", 1)),
+            codes.GROW_AGENDA: (("slices", 2), ("spare", 1), ("agenda", 1), ("runs", 2), ("lows", 1)),
         }[int(self.world.s[i, 0]["grow"])]
         changes = {}
         for name, axis in full:

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import random
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import escala
+from tests.oracle.engines import differences
+from tests.oracle.worlds import draw
 
 JOBS = 160
 HORIZON = 1 << 13  # s
@@ -94,3 +97,23 @@ def test_a_plain_table_of_seconds_and_nodes_plans_the_same(nodes: int, per_node:
     result = escala.simulate(escala.Workload.from_jobs(columns), platform, scheduler="conservative", depth=depth)
     assert longest > 100
     assert [round(start) for start in result.jobs["start_s"]] == expected
+
+
+def test_long_queues_where_nodes_switch_are_planned_as_the_oracle_plans_them() -> None:
+    """Worlds whose jobs come ten times as fast: most of them wait, some of them held to nodes that are on."""
+    found = 0
+    for number in range(40):
+        rng = random.Random(f"rush/{number}")
+        case = draw(rng, ("conservative",), 100, 0.0, True)
+        if not 50 <= len(case.jobs) <= 100 or len(case.platform["cores"]) > 8:
+            continue
+        found += 1
+        jobs = [job | {"submit_s": round(job["submit_s"] * 0.1, 6)} for job in case.jobs]
+        left = {"rules", "rebuild", "estimate", "order_estimate", "corrections_s"}
+        options = {name: value for name, value in case.options.items() if name not in left}
+        options["shutdown"] = rng.choice(
+            ("hold:0.5", "hold:1.0", "hold:3", "hold:0.25:if-busy", "timeout:1", "timeout:0")
+        )
+        case = replace(case, jobs=jobs, options=options)
+        assert not differences(case), case.program()
+    assert found > 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,7 +86,6 @@ def allocate(n: int, sizes: Sizes) -> World:
     words = (nodes + 63) // 64
     live = min(jobs, cores) + 1
     heap = max(live, nodes, 1) + 64
-    entries = nodes * (1 + kinds) if sizes.agenda else 0
 
     def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         return np.zeros((n, *shape), dtype)
@@ -113,11 +113,6 @@ def allocate(n: int, sizes: Sizes) -> World:
         heaps=zeros((6, heap), EVENT),
         plans=zeros((live if sizes.planned else 0,), np.int32),
         frontier=zeros((1 + live if sizes.planned else 1,), np.int64),
-        least=zeros((entries,), np.int32),
-        trial=zeros((entries,), np.int32),
-        asleep=zeros((entries,), np.int32),
-        own=zeros((entries,), np.int32),
-        barred=zeros((jobs if sizes.agenda else 0, 2), np.int64),
         cores=zeros((nodes if sizes.multi else 0,), np.int64),
         beyond=zeros((nodes if sizes.multi else 0, kinds), np.int64),
         missed=zeros((MISSES if sizes.multi else 0, 6 + kinds), np.int64),
@@ -128,9 +123,22 @@ def allocate(n: int, sizes: Sizes) -> World:
         user=zeros((sizes.counted,), USER),
         front=zeros((jobs + tree_size(jobs) if orders else jobs if sizes.walked else 0,), FRONT),
         log=zeros((4 * nodes + 64,), LOG),
-        slices=zeros((3, 64 if sizes.agenda else 0), np.int64),
-        spare=zeros((64 if sizes.agenda else 0,), np.int32),
-        agenda=zeros((64 if sizes.agenda else 0, nodes * (1 + kinds)), np.int32),
         speed=zeros((nodes if sizes.paced else 0,), np.float64),
         whole=zeros((jobs if sizes.paced else 0, 2), np.int64),
+        **_agenda(zeros, sizes),
     )
+
+
+def _agenda(zeros: Callable[[tuple[int, ...], Any], NDArray[Any]], sizes: Sizes) -> dict[str, NDArray[Any]]:
+    """The tables of conservative backfilling, empty where it does not plan."""
+    slices = 64 if sizes.agenda else 0
+    entries = sizes.nodes * (1 + sizes.kinds) if sizes.agenda else 0
+    scratch = {name: zeros((entries,), np.int32) for name in ("least", "trial", "asleep", "own")}
+    return scratch | {
+        "barred": zeros((sizes.jobs if sizes.agenda else 0, 3), np.int64),
+        "slices": zeros((3, slices), np.int64),
+        "spare": zeros((slices,), np.int32),
+        "agenda": zeros((slices, entries), np.int32),
+        "runs": zeros((3, slices // 2), np.int64),
+        "lows": zeros((slices // 2, entries), np.int32),
+    }

@@ -15,8 +15,9 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import bits, codes
-from escala.kernel.agenda import add, bring_forward, hold, is_pool, kept, note_asleep, rebuild, tidy
-from escala.kernel.holes import choose, first_hole, note_barred
+from escala.kernel.agenda import is_bare, kept, note_asleep, tidy, width
+from escala.kernel.bookings import add, bring_forward, hold, note_switching, rebuild
+from escala.kernel.holes import choose, first_hole, held_until, note_barred
 from escala.kernel.jobs import place
 from escala.kernel.nodes import add_free, set_of, switch_on
 from escala.kernel.parts import alike, cores_of, parts_in, use_kinds
@@ -34,7 +35,7 @@ NOWHERE, STAYS, MOVED = range(3)
 def conservative(w: World) -> None:
     """One decision."""
     _decide(w)
-    if not kept(w):
+    if w.o[0].given == 1 or not kept(w):
         _note_next_plan(w)
 
 
@@ -60,14 +61,18 @@ def _decide(w: World) -> None:
     ended = s.n_ended > s.n_planned
     s.n_planned = s.n_ended
     if o.given == 1:
+        s.woke >>= 1
         for n in range(o.n_nodes):
-            note_asleep(w, n)
+            note_asleep(w, n, 1)
     if s.n_slices == 0 or (not keep and (ended or o.rebuild == 1 or o.given == 1)):
         _plan_all(w, least)
         return
     if keep:
         tidy(w)
-        if ended:
+        if o.given == 1:
+            s.below >>= 1
+            note_switching(w)
+        if ended or o.given == 1:
             _compress(w, least)
             return
     waiting = 0
@@ -102,15 +107,43 @@ def _compress(w: World, least: Any) -> None:
         after = walk_on(w, j)
         if w.run[j].chunk == codes.NONE:
             _put(w, j, least)
-        elif not is_pool(w):
-            now = w.run[j].plan <= s.now or w.job[j].walltime + o.margin_us == 0
-            if now or w.run[j].plan < until or s.below == 1 or _may_move(w, j, until):
-                until = _put_back(w, j, least, until, _since(w, j, before))
-        else:
+        elif is_bare(w):
             until = _sooner(w, j, least, until)
+        else:
+            now = w.run[j].plan <= s.now or w.job[j].walltime + o.margin_us == 0
+            anew = s.below > 0 or _held_anew(w, j)
+            if now or anew or w.run[j].plan < until or _may_move(w, j, until):
+                latest = codes.NEVER_US if anew or w.run[j].plan < until else max(until, s.now + 1)
+                _put_back(w, j, least, latest, _since(w, j, before))
+                until = max(until, s.freer_us)
         waiting += w.run[j].state == codes.QUEUED
         before = j if w.run[j].state == codes.QUEUED and w.run[j].chunk != codes.NONE else codes.NONE
         j = after
+
+
+@inlined
+def _held_anew(w: World, j: int) -> bool:
+    """Is job `j` held to nodes that are on, with more of them than when it was looked for, or until another time? One
+    that has a place among them may lose it as they fall asleep, or to others who may have more."""
+    if w.o[0].given == 0:
+        return False
+    held = held_until(w, j)
+    if held != w.barred[j, 2] or (held > 0 and w.s[0].woke > 0):
+        return True
+    return w.run[j].plan < held and _lies_asleep(w, j)
+
+
+@lean
+def _lies_asleep(w: World, j: int) -> bool:
+    """Has job `j` a reservation on a node of which something is asleep?"""
+    wide = width(w)
+    c = np.int64(w.run[j].chunk)
+    while c != codes.NONE:
+        for entry in range(w.chunk[c].low * wide, (w.chunk[c].high + 1) * wide):
+            if w.asleep[entry] > 0:
+                return True
+        c = np.int64(w.chunk[c].next)
+    return False
 
 
 @inlined
@@ -118,7 +151,7 @@ def _since(w: World, j: int, before: int) -> int:
     """From when on job `j`, which has a reservation, may have a hole. One that asks for the same nodes and no longer,
     and was looked at just `before`, has none before its own; job `j` then has none either, but with what it holds."""
     s = w.s[0]
-    if before == codes.NONE or s.below == 1 or w.allowed.shape[0] == 0 or not alike(w, j, before):
+    if before == codes.NONE or s.below > 0 or w.o[0].given == 1 or w.allowed.shape[0] == 0 or not alike(w, j, before):
         return np.int64(s.now)
     length = np.int64(w.job[j].walltime)
     if length < w.job[before].walltime:
@@ -158,14 +191,17 @@ def _sooner(w: World, j: int, least: Any, until: int) -> int:
 
 
 @lean
-def _put_back(w: World, j: int, least: Any, until: int, since: int) -> int:
-    """Job `j` at its first fit, its own reservation being one: later ones than `until` are none, nor are earlier ones
-    than `since`. Until when more may be free now."""
+def _put_back(w: World, j: int, least: Any, before: int, since: int) -> None:
+    """Job `j` at its first fit before a time (us), where none is before `since`; else it keeps its reservation, but
+    loses it where no fit at all is left. What it leaves is freer."""
     plan = w.run[j].plan
-    before = max(until, w.s[0].now + 1) if plan >= until else codes.NEVER_US
-    if _put_again(w, j, least, before, since) == MOVED:
-        w.s[0].freer_us = max(w.s[0].freer_us, plan + w.job[j].walltime + w.o[0].margin_us)
-    return max(until, w.s[0].freer_us)
+    where = _put_again(w, j, least, before, since)
+    if where == NOWHERE and before == codes.NEVER_US:
+        hold(w, j, 1)
+        recycle(w, j)
+    elif where != MOVED:
+        return
+    w.s[0].freer_us = max(w.s[0].freer_us, plan + w.job[j].walltime + w.o[0].margin_us)
 
 
 @lean
@@ -216,6 +252,9 @@ def _plan_all(w: World, least: Any) -> None:
             else:
                 hold(w, j, -1)
         j = np.int64(w.run[j].next)
+    if o.given == 1 and o.rebuild == 0 and o.exact == 0 and o.moves == 0:
+        _compress(w, least)
+        return
     waiting = 0
     j = begin_walk(w)
     while j != codes.NONE:
@@ -237,7 +276,7 @@ def _plan_all(w: World, least: Any) -> None:
 @lean
 def _put(w: World, j: int, least: Any) -> None:
     """Give job `j` its reservation; start it if that begins now. Without a hole it waits for the next decision."""
-    if is_pool(w) and kept(w):
+    if is_bare(w):
         k = possible(w, j, 0, codes.NEVER_US, codes.NEVER_US)
         if k != codes.NONE:
             _put_at(w, j, k)
@@ -313,7 +352,7 @@ def _start_on_chunks(w: World, j: int) -> None:
             if w.node[n].power == codes.SWITCHING_ON:
                 ready = max(ready, w.node[n].done)
             if w.o[0].given == 1:
-                note_asleep(w, n)
+                note_asleep(w, n, 2)
         c = np.int64(w.chunk[c].next)
     end = s.now + w.job[j].walltime + w.o[0].margin_us
     fine = exact(w, s.now) + exact(w, w.job[j].walltime) + exact(w, w.o[0].margin_us)

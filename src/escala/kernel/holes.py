@@ -13,11 +13,13 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import bits, codes
-from escala.kernel.agenda import add_kinds, is_pool, position_now, slice_at, slice_before, span_of, width
+from escala.kernel.agenda import is_pool, position_now, slice_at, slice_before, width
+from escala.kernel.bookings import add_kinds, span_of
 from escala.kernel.clock import earlier
 from escala.kernel.parts import may_lie, parts_of, room_in, share_of
 from escala.kernel.placement import append_chunk
 from escala.kernel.reservation import exact, permission
+from escala.kernel.runs import FIRST, LINE, end_of, run_at
 from escala.kernel.state import World
 from escala.kernel.sums import FINE, ROW, TIME, possible
 
@@ -29,7 +31,9 @@ def first_hole(w: World, j: int, least: Any, before: int, since: int) -> bool:
     nodes for good. The reservation that the job may have stands in the agenda, and still does. since: no hole begins
     earlier; now, or later where the agenda is kept."""
     s = w.s[0]
-    waking = permission(w, j) if w.o[0].given == 1 else 0
+    waking = held_until(w, j)
+    note_barred(w, j, codes.NEVER_US, 0)
+    w.barred[j, 2] = waking
     if waking > s.now:
         slice_at(w, waking, exact(w, waking))
     _count_own(w, j, 1)
@@ -37,21 +41,22 @@ def first_hole(w: World, j: int, least: Any, before: int, since: int) -> bool:
     first = i
     if since > s.now:
         i = max(i, slice_before(w, since, 0))
-    bad = codes.NONE if i == first and waking <= s.now and _fits_now(w, j, i, least) else i
-    woken = slice_before(w, waking, exact(w, waking)) if waking > s.now else i
-    while bad != codes.NONE and i < woken:
-        bad = _lacks_awake(w, j, i, first, bad, least, woken)
-        i += 1
-    if bad != codes.NONE:
+    if i != first or waking > s.now or not _fits_now(w, j, i, least):
+        s.awake_end = slice_before(w, waking, exact(w, waking)) if waking > s.now else 0
         i = _later_hole(w, j, i, first, least, before)
-    elif i > first:
-        i -= 1
     _count_own(w, j, -1)
     if i == s.n_slices:
         return False
     w.run[j].plan = s.now if i == first else w.slices[TIME, i]
     w.run[j].fine = exact(w, s.now) if i == first else w.slices[FINE, i]
     return True
+
+
+@inlined
+def held_until(w: World, j: int) -> int:
+    """Until when job `j` may be given nodes that are on alone, us; 0 if it is not held."""
+    until = permission(w, j) if w.o[0].given == 1 else 0
+    return until if until > w.s[0].now else np.int64(0)
 
 
 @inlined
@@ -130,43 +135,6 @@ def _room_throughout(w: World, j: int, n: int, i: int, end: int, left: int, leas
 
 
 @lean
-def _lacks_awake(w: World, j: int, i: int, first: int, bad: int, least: Any, woken: int) -> int:
-    """A slice that leaves too little for job `j` from slice `i` on, where before slice `woken` only nodes that are on,
-    or that jobs hold, may be had; NONE if there is a hole. `bad`: the slice that left too little from the one
-    before on, which is looked at first."""
-    need = _need(w, j)
-    least[:] = codes.MANY
-    if bad > i and _reaches(w, j, i, first, bad):
-        _narrow_awake(w, j, i, least)
-        if _narrow_until(w, j, bad, least, woken) < need:
-            return bad
-    k = i
-    while k == i or _reaches(w, j, i, first, k):
-        if _narrow_until(w, j, k, least, woken) < need:
-            return k
-        k += 1
-    return codes.NONE
-
-
-@inlined
-def _narrow_until(w: World, j: int, k: int, least: Any, woken: int) -> int:
-    """As `_narrow`, in place; before slice `woken` without what sleeps."""
-    return _narrow_awake(w, j, k, least) if k < woken else _narrow(w, j, k, least, least)
-
-
-@lean
-def _narrow_awake(w: World, j: int, k: int, least: Any) -> int:
-    """The same without what no job has on nodes that are not on: it must wait for the end of the hold."""
-    line, asleep = w.agenda[_row(w, k)], w.asleep
-    own = 1 if w.s[0].own_first <= k < w.s[0].own_end else 0
-    total = 0
-    for n in range(least.shape[0]):
-        least[n] = max(0, min(least[n], line[n] + own * w.own[n] - asleep[n]))
-        total += least[n]
-    return total if w.demand.shape[0] == 0 else _worth(w, j, least)
-
-
-@lean
 def _later_hole(w: World, j: int, i: int, first: int, least: Any, before: int) -> int:
     """Position of the first slice from `i` on, and before a time, that begins a hole for job `j`, of all nodes alike;
     the number of slices for none; `least` becomes what is free throughout it.
@@ -178,7 +146,6 @@ def _later_hole(w: World, j: int, i: int, first: int, least: Any, before: int) -
     n = s.n_slices
     need = _need(w, j)
     summed = s.below == 0 or is_pool(w)  # else a node is promised twice: to a job that runs on, and to another
-    note_barred(w, j, codes.NEVER_US, 0)
     known = codes.NONE  # `least` holds the slices from this one on
     last = codes.NONE  # up to this one
     while i < n and w.slices[TIME, i] < before:
@@ -187,11 +154,8 @@ def _later_hole(w: World, j: int, i: int, first: int, least: Any, before: int) -
             if i == n:
                 return n
         end = _last_reached(w, j, i, first)
-        if known == i:
-            while last < end and _narrow(w, j, last + 1, least, least) >= need:
-                last += 1
-            if last == end:
-                return i
+        if known == i and _narrow_to(w, j, last, end, least) == end:
+            return i
         bad = _last_bad(w, j, i, end, need, least)
         if bad < i:
             return i
@@ -241,19 +205,68 @@ def _last_reached(w: World, j: int, i: int, first: int) -> int:
 
 
 @lean
+def _narrow_to(w: World, j: int, last: int, end: int, least: Any) -> int:
+    """`least`, which holds slices up to `last`, becomes what they and those up to `end` leave; up to which they leave
+    enough for job `j`, which is at least some slice of the run in which they do not."""
+    need = _need(w, j)
+    b = run_at(w, last) + 1
+    while last < end:
+        if b < w.s[0].n_runs and w.runs[FIRST, b] == last + 1:
+            behind = end_of(w, b)
+            b += 1
+            if behind <= end + 1 and _uniform(w, last + 1, behind):
+                if _narrow(w, j, w.lows[w.runs[LINE, b - 1]], last + 1, least, least) < need:
+                    return last
+                last = behind - 1
+                continue
+        if _narrow(w, j, w.agenda[_row(w, last + 1)], last + 1, least, least) < need:
+            return last
+        last += 1
+    return last
+
+
+@lean
 def _last_bad(w: World, j: int, i: int, end: int, need: int, least: Any) -> int:
     """The last slice from `i` to `end` that leaves too little for job `j` together with those behind it, i - 1 if there
-    is none; `least` becomes what those behind it leave."""
+    is none; `least` becomes what those behind it leave. Runs that lie in between are looked at whole."""
     least[:] = codes.MANY
-    known, trial = least, w.trial
+    known, trial, turned = least, w.trial, False
     k = end
-    while k >= i and _narrow(w, j, k, known, trial) >= need:
-        known, trial = trial, known
-        k -= 1
-    if (end - k) & 1 == 1:
+    b = run_at(w, k)
+    behind = end_of(w, b) if w.s[0].n_runs > 0 else codes.NONE  # the last run of which no slice has been looked at
+    if behind > k + 1:
+        behind = np.int64(w.runs[FIRST, b])
+        b -= 1
+    while k >= i:
+        begin = k
+        line = w.agenda[_row(w, k)]
+        if behind == k + 1:
+            begin = np.int64(w.runs[FIRST, b])
+            behind = begin
+            b -= 1
+            if (
+                begin < i
+                or not _uniform(w, begin, k + 1)
+                or _narrow(w, j, w.lows[w.runs[LINE, b + 1]], k, known, trial) < need
+            ):
+                begin = k
+        if begin == k and _narrow(w, j, line, k, known, trial) < need:
+            break
+        known, trial, turned = trial, known, not turned
+        k = begin - 1
+    if turned:
         for n in range(least.shape[0]):
             least[n] = w.trial[n]
     return k
+
+
+@inlined
+def _uniform(w: World, first: int, end: int) -> bool:
+    """Has the job that is looked for, in all slices from `first` to `end` (without it) or in none, cores of its own,
+    and may it have nodes that are not on?"""
+    s = w.s[0]
+    own = first >= s.own_end or end <= s.own_first or (first >= s.own_first and end <= s.own_end)
+    return own and (first >= s.awake_end or end <= s.awake_end)
 
 
 @inlined
@@ -292,21 +305,21 @@ def _worth(w: World, j: int, least: Any) -> int:
 
 
 @lean
-def _narrow_kinds(w: World, j: int, k: int, known: Any, into: Any) -> int:
+def _narrow_kinds(w: World, j: int, line: Any, k: int, known: Any, into: Any) -> int:
     """As `_narrow`, where jobs go by nodes or need further kinds; what is promised twice counts as 0."""
-    line, own = w.agenda[_row(w, k)], w.own
-    mine = np.int32(1 if w.s[0].own_first <= k < w.s[0].own_end else 0)
+    own, asleep = w.own, w.asleep
+    mine, sleeps = _owns(w, k), _sleeps(w, k)
     for n in range(into.shape[0]):
         at = np.uint64(n)
-        into[at] = max(np.int32(0), min(known[at], np.int32(line[at] + mine * own[at])))
+        into[at] = max(np.int32(0), min(known[at], np.int32(line[at] + mine * own[at] - sleeps * asleep[at])))
     return _worth(w, j, into)
 
 
 @lean
-def _narrow_some(w: World, j: int, k: int, known: Any, into: Any) -> int:
+def _narrow_some(w: World, j: int, line: Any, k: int, known: Any, into: Any) -> int:
     """As `_narrow_kinds`, of the nodes alone on which job `j` may lie: no other is looked at, here or later."""
-    line, own, need, wide = w.agenda[_row(w, k)], w.own, _need(w, j), width(w)
-    mine = 1 if w.s[0].own_first <= k < w.s[0].own_end else 0
+    own, asleep, need, wide = w.own, w.asleep, _need(w, j), width(w)
+    mine, sleeps = _owns(w, k), _sleeps(w, k)
     total = 0
     for i in range(w.allowed.shape[1]):
         word = w.allowed[w.shape[j].allowed, i]
@@ -315,21 +328,41 @@ def _narrow_some(w: World, j: int, k: int, known: Any, into: Any) -> int:
             word &= word - bits.ONE
             if n < w.o[0].n_nodes:
                 for entry in range(n * wide, (n + 1) * wide):
-                    into[entry] = max(0, min(known[entry], line[entry] + mine * own[entry]))
+                    free = line[entry] + mine * own[entry] - sleeps * asleep[entry]
+                    into[entry] = max(0, min(known[entry], free))
                 total += room_in(w, j, need, np.int64(into[n * wide]), into[n * wide + 1 : (n + 1) * wide])
     return total
 
 
 @inlined
-def _narrow(w: World, j: int, k: int, known: Any, into: Any) -> int:
-    """`into` [entries of a row] becomes what is free in slice `k` too, of what is `known`; how much of what job `j`
-    needs has room there, all nodes together."""
+def _owns(w: World, k: int) -> Any:
+    """1 where the job that is looked for has cores in slice `k` already."""
+    return np.int32(1 if w.s[0].own_first <= k < w.s[0].own_end else 0)
+
+
+@inlined
+def _sleeps(w: World, k: int) -> Any:
+    """1 where it cannot have nodes in slice `k` that are not on now, but for what jobs have of them."""
+    return np.int32(1 if k < w.s[0].awake_end else 0)
+
+
+@inlined
+def _narrow(w: World, j: int, line: Any, k: int, known: Any, into: Any) -> int:
+    """`into` [entries of a row] becomes what is free of `line` too, of what is `known`: a row of slice `k`, or the
+    least of a run with it; how much of what job `j` needs has room there, all nodes together."""
     if w.demand.shape[0] > 0:
         some = w.allowed.shape[0] > 0 and w.job[j].single != 0 and w.shape[j].allowed > 0
-        return _narrow_some(w, j, k, known, into) if some else _narrow_kinds(w, j, k, known, into)
-    line, own = w.agenda[_row(w, k)], w.own
+        return _narrow_some(w, j, line, k, known, into) if some else _narrow_kinds(w, j, line, k, known, into)
+    own, asleep = w.own, w.asleep
     total = np.int32(0)  # 32 bits at each step, and unsigned numbers: eight or sixteen nodes at once
-    if w.s[0].own_first <= k < w.s[0].own_end:
+    if k < w.s[0].awake_end:
+        mine = _owns(w, k)
+        for n in range(w.o[0].n_nodes):
+            at = np.uint64(n)
+            both = min(known[at], np.int32(line[at] + mine * own[at] - asleep[at]))
+            into[at] = both
+            total = np.int32(total + max(both, np.int32(0)))
+    elif w.s[0].own_first <= k < w.s[0].own_end:
         for n in range(w.o[0].n_nodes):
             at = np.uint64(n)
             both = min(known[at], np.int32(line[at] + own[at]))
@@ -361,5 +394,7 @@ def choose(w: World, j: int, least: Any) -> None:
                     each = 1 if w.job[j].single == 0 else share_of(w, j)
                     last = append_chunk(w, j, last, n, n, here * each)
                     left -= here
-        if left == 0 or not now:
+                    if left == 0:
+                        return
+        if not now:
             return

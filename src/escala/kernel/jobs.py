@@ -6,7 +6,7 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import codes
-from escala.kernel.agenda import kept, release
+from escala.kernel.bookings import release
 from escala.kernel.energy import move
 from escala.kernel.events import push
 from escala.kernel.forecast import remember
@@ -143,7 +143,7 @@ def end(w: World, j: int) -> None:
     occupy(w, j, -1)
     if w.user.shape[0] > 0:
         count(w, j, 0, -1)
-    if kept(w):
+    if w.o[0].queueing == codes.CONSERVATIVE:
         release(w, j)
     give_back(w, j)
     if w.o[0].shutdown != codes.NEVER or w.o[0].queueing == codes.EXTERNAL:

@@ -191,6 +191,7 @@ def release_node(w: World, n: int) -> None:
     s.n_held -= 1
     enter_set(w, n, w.node[n].cores)
     note(w, np.int64(w.node[n].lane))
+    s.freer_us = codes.NEVER_US
 
 
 @lean

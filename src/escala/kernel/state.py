@@ -105,7 +105,11 @@ SCALARS = np.dtype(
         ("freer_us", "i8"),  # the agenda as it is kept: until when more may be free than the last walk through it saw
         ("own_first", "i8"),  # slices in which the job that is looked at has its reservation: from here on
         ("own_end", "i8"),  # up to before this
-        ("below", "i8"),  # 1: a cell of the agenda may be below 0, so that sums over nodes say less than there is
+        ("awake_end", "i8"),  # slices before this one leave it nodes that are on alone
+        ("n_runs", "i8"),  # of slices, see `escala.kernel.runs`
+        ("n_lines", "i8"),  # of lows that have been in use
+        ("woke", "i8"),  # less is asleep than was: 1 since the last decision, 2 since this one began
+        ("below", "i8"),  # as `woke`: a cell of the agenda was below 0, so that sums over nodes say less than there is
         ("instants", "i8"),
         ("grow", "i8"),  # which table is full
         ("phase", "i8"),  # where a decision stands, see `advance`
@@ -176,6 +180,7 @@ NODE = np.dtype(
     [
         ("since", "i8"),  # us, idle since
         ("done", "i8"),  # us, end of the switch under way
+        ("noted", "i8"),  # the same of the last switch that the agenda knows of
         ("cores", "i4"),
         ("free", "i4"),  # cores not taken
         ("busy", "i4"),  # cores that compute
@@ -293,7 +298,7 @@ class World(NamedTuple):
     trial: Any  # the same
     asleep: Any  # the same: what no job has, of nodes that are not on
     own: Any  # the same: what the job has which is looked at
-    barred: Any  # int64 [N, jobs or 0, 2]: of jobs with a reservation, us: see `holes.note_barred`
+    barred: Any  # int64 [N, jobs or 0, 3]: of jobs with a reservation, us: see `holes.note_barred`, and `held_until`
     cores: Any  # int64 [N, nodes or 0]: scratch of jobs on nodes under EASY: what is free beyond the reservation
     beyond: Any  # int64 [N, nodes or 0, kinds]: the same of further kinds
     # int64 [N, MISSES or 0, 6 + kinds]: the same: what could not pass the head in a decision, see `misses`
@@ -312,6 +317,8 @@ class World(NamedTuple):
     slices: Any  # int64 [N, 3, capacity]: conservative agenda: time, residue, row
     spare: Any  # int32 [N, capacity]: its free cores, all nodes together
     agenda: Any  # int32 [N, capacity, entries of a row]: see `escala.kernel.agenda`; not of one pool
+    runs: Any  # int64 [N, 3, half that capacity]: runs of slices, see `escala.kernel.runs`
+    lows: Any  # int32 [N, half that capacity, entries of a row]
     speed: Any  # float64 [N, nodes or 0]: of each node, where they differ
     # int64 [N, jobs or 0, 2]: there, how long each job runs at speed 1, and its limit, us; NEVER_US: none
     whole: Any
@@ -365,6 +372,8 @@ FIELDS: dict[str, tuple[Any, int]] = {
     "slices": (np.int64, 2),
     "spare": (np.int32, 1),
     "agenda": (np.int32, 2),
+    "runs": (np.int64, 2),
+    "lows": (np.int32, 2),
     "speed": (np.float64, 1),
     "whole": (np.int64, 2),
 }
