@@ -90,6 +90,7 @@ def draw_apart(
 def smallest(job: dict[str, Any], platform: dict[str, Any], shutdown: str) -> dict[str, Any]:
     """A job of one core, in a partition that takes it, and short enough for it."""
     nothing = {name: None for name in ASKED if name in job} | {name: 0 for name in job if name.startswith("demand_")}
-    little = nothing | {"cores": 1, "single_node": False, "walltime_s": min(job["walltime_s"], 60.0)}
+    short = {name: min(job[name], 60.0) for name in ("runtime_s", "walltime_s")}
+    little = nothing | short | {"cores": 1, "single_node": False}
     largest = max((one for one in platform["partitions"] if one["up"]), key=lambda one: len(one["nodes"]))
     return little | {"partition": largest["name"], "queue": None}

@@ -77,6 +77,26 @@ def test_what_sleeps_is_not_planned_with_before_the_end_of_the_hold() -> None:
     assert not differences(case), case.program()
 
 
+def test_a_switch_that_ends_a_residue_after_a_planned_end_is_not_free_with_it() -> None:
+    """EASY with exact residues: the head's time is the later of a planned end and the end of a switch-off, which are of
+    one microsecond; the last job just ends before it, and so may pass."""
+    watts = {"computing_w": 166.0, "idle_w": 79.0, "off_w": 0.0, "switching_off_w": 119.0, "switching_on_w": 66.0}
+    profile = watts | {"switch_off_s": 3e-6, "switch_on_s": 5e-6, "can_switch": True}
+    platform = {"cores": [1] * 6, "profiles": [profile], "profile_of": [0] * 6}
+    columns = ("submit_s", "runtime_s", "walltime_s", "cores")
+    rows = [(16, 6, 6, 4), (21, 1, 1, 1), (28, 12, 12, 6), (28, 3, 2, 2), (28, 4, 6, 3), (31, 1, 4, 1)]
+    rest = {"load": 1.0, "single_node": False, "user": None}
+    jobs = [
+        {"job_id": str(k), **{name: value * 1e-6 for name, value in zip(columns[:3], row, strict=False)}, **rest}
+        | {"cores": row[3]}
+        for k, row in enumerate(rows)
+    ]
+    options = {"scheduler": "easy:queue=saf:guard=2e-06", "shutdown": "arrivals-known", "rules": "batsched"}
+    case = Case(platform, jobs, options | {"plan_margin_s": 1e-6, "estimate": "runtime"})
+    assert not differences(case), case.program()
+    assert run_kernel(case).jobs["start_s"].to_list()[-1] == pytest.approx(31e-6)
+
+
 def test_every_scheduler_with_a_name_is_in_the_worlds() -> None:
     assert set(SCHEDULERS) == {*REGISTRY, *(f"{way}:queue={score}" for way in WAYS for score in (*FIXED, *CHANGING))}
 

@@ -206,11 +206,11 @@ def reserve_head(w: World, j: int, frontier: Any) -> None:
             free += w.job[w.plans[position]].cores
             if by_id:
                 _release_job(w, w.plans[position])
-        if held_until == us:
+        if held_until == us and fine == exact(w, us):
             held_until = codes.NEVER_US
             free += s.free_boot + s.free_off + _release_switches(w, s.now, us)
             switch = next_switch(w, us)
-        elif held_until == codes.NEVER_US and switch == us:
+        elif held_until == codes.NEVER_US and switch == us and fine == exact(w, us):
             free += _release_switches(w, us - 1, us)
             switch = next_switch(w, us)
         if free >= need:

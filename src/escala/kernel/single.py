@@ -24,7 +24,7 @@ from escala.kernel.parts import cores_of, may_lie, parts_in, parts_of, parts_on,
 from escala.kernel.placement import node_readiness, readiness, take_on
 from escala.kernel.plans import following
 from escala.kernel.queue import NO_LIMIT, index_new, next_fit, row_at
-from escala.kernel.reservation import first_release, hold_of_head, next_switch
+from escala.kernel.reservation import exact, first_release, hold_of_head, next_switch
 from escala.kernel.schedule import leader
 from escala.kernel.state import World
 from escala.kernel.urgency import beyond_first, front_of, next_urgent
@@ -140,11 +140,11 @@ def _find_time(w: World, j: int, cores: Any, room: Any) -> int:
             position, size = following(w, frontier, size)
             if is_mine(w, np.int64(w.plans[position])):
                 worth += _release(w, w.plans[position], j, cores, room)
-        if held_until == us:
+        if held_until == us and fine == exact(w, us):
             held_until = codes.NEVER_US
             worth += _add_unclaimed(w, j, cores, room, us)
             switch = next_switch(w, us)
-        elif held_until == codes.NEVER_US and switch == us:
+        elif held_until == codes.NEVER_US and switch == us and fine == exact(w, us):
             worth += _add_switched(w, j, cores, room, us)
             switch = next_switch(w, us)
         if worth >= need:
