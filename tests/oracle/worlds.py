@@ -73,7 +73,8 @@ def draw(
     draw_estimates(rng, grid, jobs, options)
     if shaped and single and rng.random() < 0.6:
         shape_jobs(rng, jobs, platform, options)
-    if rng.random() < 0.25:
+    one_length = "calls_s" in options and options.get("estimate") == "runtime"  # what a policy of commands sees
+    if rng.random() < 0.25 and not one_length:  # with speeds plans and the queue go by two
         draw_speeds(rng, jobs, platform)
     if rng.random() < apart and "partitions" not in platform and len(platform["cores"]) > 1:
         draw_apart(rng, jobs, platform, options)
