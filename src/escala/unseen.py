@@ -17,7 +17,7 @@ from escala.errors import EscalaWarning, quoted
 from escala.partitions import PARTITION, QUEUE, Parted, apart, pooled
 from escala.parts import OF_SOME, counting
 from escala.platform import Platform
-from escala.platform.site import GPU
+from escala.platform.site import GPU, Site
 from escala.workload.shapes import BEGIN, EXCLUSIVE, KIND, OF_GPUS, OF_NODES, SHAPES
 from escala.workload.tasks import ints_of
 
@@ -28,6 +28,8 @@ JOBS = "jobs "
 ACROSS = f"{JOBS}of several nodes that name several partitions may lie across them, where Slurm takes one"
 BEYOND = f"{JOBS}that say no number of nodes may lie on more than their partition's max_nodes"
 UNLIKE = f"{JOBS}of a partition that is exclusive may get nodes that are not whole"
+CLOSED = f"{JOBS}may lie on nodes that are down, drained or reserved: the scheduler slurm alone looks at that"
+LIMITED = f"{JOBS}may run beyond the limits of QOS: the scheduler slurm alone keeps to them"
 POOL = "environments, rollout, and agents with a guard or a shield take the nodes of all as one pool"
 SPEED = f"{JOBS}run as long on any node in the futures that rollout, agents and shields look at"
 MOST_NAMED, FEW = 12, 3
@@ -86,6 +88,9 @@ def unseen_in(jobs: pl.DataFrame, platform: Platform, parted: Parted | None = No
         start = "" if ints_of(jobs, EXCLUSIVE, 0).any() else f"{UNLIKE}: "
         found[EXCLUSIVE] = f"{start}the platform {counts[EXCLUSIVE]}"
     found |= _of_partitions(parted) if parted is not None else {}
+    if isinstance(platform, Site):
+        found |= {"closed": CLOSED} if platform.closed else {}
+        found |= {"limits": LIMITED} if any(platform.qos_limits.values()) else {}
     return found | ({KIND: MIXED} if KIND in asked and KIND not in found and _mixed(jobs, platform) else {})
 
 

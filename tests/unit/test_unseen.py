@@ -12,7 +12,7 @@ import escala
 from escala.errors import EscalaError, EscalaWarning
 from escala.platform import Platform
 from escala.report import write_report
-from escala.unseen import SLURM, sentences
+from escala.unseen import CLOSED, LIMITED, SLURM, sentences
 from escala.workload import Workload
 
 ROWS = [{"submit_s": float(k), "runtime_s": 60.0, "walltime_s": 90.0, "cores": 2, "nodes": 1 + k % 2} for k in range(4)]
@@ -166,3 +166,14 @@ def test_a_stream_keeps_it_too(tmp_path: Path) -> None:
     with pytest.warns(EscalaWarning, match="gpus_per_node"):
         found = streaming.stream(tmp_path / "jobs.parquet", "2x2", "easy", "never")
     assert found.manifest["unseen"] == {"gpus_per_node": GPUS}
+
+
+def test_what_a_site_closes_and_limits_is_said_where_slurms_rules_are_not_asked(tmp_path: Path) -> None:
+    path = tmp_path / "site.toml"
+    path.write_text(
+        'name = "s"\n[[nodes]]\nnames = "n[1-2]"\ncores = 2\n[[partitions]]\nname = "p"\ndefault = true\n'
+        '[[closed]]\nnodes = "n1"\nfrom = 0\nuntil = 3600\nkind = "down"\n[qos]\nnormal = {max_jobs_per_user = 1}\n'
+    )
+    site = escala.read_site(path)
+    assert said(lambda: escala.simulate(log(), site, "fcfs")) == [CLOSED, LIMITED]
+    assert not escala.simulate(log(), site, "slurm").unseen

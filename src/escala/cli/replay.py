@@ -218,7 +218,7 @@ def _tell(comparison: Any, table: Any, log: Any, machine: Any, measured: Any, as
     beside = {name: {"recorded_waits": waits[name], "unseen": result.unseen} for name, result in results.items()}
     told = [{**row, **about, **beside[row["policy"]]} for row in rows]
     summaries = {name: result.summary() for name, result in results.items()}
-    remarks = [*comparing.check(summaries, cut=True), *lost_runs(results)]
+    remarks = [*comparing.check(summaries, cut=True, paced=comparison.paced), *lost_runs(results)]
     if measured is not None:
         told = [{**row, "headroom_of": room.told(measured, row["policy"])} for row in told]
         remarks += [room.remark(measured), room.left_out(measured)]

@@ -52,14 +52,16 @@ COUNTS = ("n_jobs", "n_completed", "n_killed", "n_rejected", "n_unfinished")
 _ROUNDING_S = 2e-6  # times are kept in whole microseconds, so a mean of differences may be off by about one
 
 
-def check(summaries: Mapping[str, Summary], *, cut: bool = False) -> list[str]:
+def check(summaries: Mapping[str, Summary], *, cut: bool = False, paced: bool = False) -> list[str]:
     """Refuse summaries (of `metrics.summarise`, by policy) that did not run the same jobs to their end.
 
     Raises EscalaError where, for some policy, mean turnaround - mean wait differs from the mean runtime, where the
     numbers of jobs differ, where jobs are unfinished, or where mean runtimes differ. With `cut=True` (runs that end at
-    a time limit) the last two are returned as remarks, to be printed beside the figures.
+    a time limit) the last two are returned as remarks, to be printed beside the figures; the last one also with
+    `paced=True`, where how long a job runs depends on the policy: on nodes of several speeds, and by Slurm's rules,
+    which kill late.
     """
-    remarks = []
+    remarks, ran = [], []
     for name, summary in summaries.items():
         _identity(name, summary)
         if summary["n_unfinished"]:
@@ -76,13 +78,21 @@ def check(summaries: Mapping[str, Summary], *, cut: bool = False) -> list[str]:
             )
         a, b = first["mean_runtime_s"], other["mean_runtime_s"]
         if not _same(a, b):
-            ran = f"its finished jobs ran {b:.6g} s in the mean, those of {names[0]} {a:.6g} s"
-            remarks.append(f"{name}: {ran}: not the same jobs")
-    if remarks and not cut:
+            why = "placed and killed otherwise" if paced else "not the same jobs"
+            ran.append(f"{name}: its finished jobs ran {b:.6g} s in the mean, those of {names[0]} {a:.6g} s: {why}")
+    wrong = remarks if paced else remarks + ran
+    if wrong and not cut:
         raise EscalaError(
-            f"not comparable: {remarks[0]}; run to completion, or pass cut=True to have this reported instead"
+            f"not comparable: {wrong[0]}; run to completion, or pass cut=True to have this reported instead"
         )
-    return remarks
+    return remarks + ran
+
+
+def paced_in(runs: Mapping[str, Any]) -> bool:
+    """May how long jobs ran depend on the policies of these Results? See `check`."""
+    told = [run.manifest for run in runs.values()]
+    nodes = [node for one in told for node in one.get("platform", {}).get("nodes", [])]
+    return any("speed" in node for node in nodes) or any(str(one.get("scheduler")).startswith("slurm") for one in told)
 
 
 def _identity(name: str, summary: Summary) -> None:
@@ -113,6 +123,7 @@ def table(
     reference: str | None = None,
     metrics: Sequence[str] | None = None,
     cut: bool = False,
+    paced: bool = False,
     knows: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
     """One row per policy: `policy`, `knows` (where given: what it knows of the future), each metric, its
@@ -123,7 +134,7 @@ def table(
     """
     if not summaries:
         raise EscalaError("nothing to compare: no summaries; give at least one")
-    check(summaries, cut=cut)
+    check(summaries, cut=cut, paced=paced)
     metrics = measured(summaries) if metrics is None else metrics
     reference = next(iter(summaries)) if reference is None else reference
     if reference not in summaries:

@@ -27,6 +27,7 @@ from escala.engines.engine import Where, cores
 from escala.engines.threads import Threads
 from escala.errors import EscalaError, one_line, quoted, refuse_text
 from escala.foresight import plain
+from escala.metrics.compare import paced_in
 from escala.platform import Platform
 from escala.policies.run import check_power, read, simulate
 from escala.policies.schedulers import Scheduler
@@ -83,11 +84,17 @@ class Comparison:
         """What jobs ask for and each run did not look at: column -> why; see `escala.unseen`."""
         return {name: result.unseen for name, result in self.results.items()}
 
+    @property
+    def paced(self) -> bool:
+        """May how long jobs ran differ between the runs? See `metrics.compare.check`."""
+        return paced_in(self.results)
+
     def table(self, reference: str | None = None, *, cut: bool = False) -> pl.DataFrame:
         """Metrics per policy, with relative changes against the reference, and what it knew of the future; see
         `escala.metrics.table`."""
         summaries = {name: result.summary() for name, result in self.results.items()}
-        return metrics.table(summaries, reference=reference or next(iter(summaries)), knows=self.knows, cut=cut)
+        first = reference or next(iter(summaries))
+        return metrics.table(summaries, reference=first, knows=self.knows, cut=cut, paced=self.paced)
 
 
 class KeptRuns:

@@ -123,7 +123,7 @@ def render(
     _mark_tables(parts, knows)
     parts += [_part(t.title, figures=[(curves.learning_curve(t), t.caption)]) for t in curves_given]
     _number_figures(parts)
-    remarks = compare.check(summaries, cut=True) if summaries else []
+    remarks = compare.check(summaries, cut=True, paced=compare.paced_in(results)) if summaries else []
     unseen = sentences({name: result.manifest.get("unseen", {}) for name, result in results.items()})
     said = [_ignored(results), *unseen, recorded.sentence(waits, reference), marks.legend(knows)]
     recorded_s = waits.get(reference, {}).get("mean_recorded_s")

@@ -168,6 +168,18 @@ def test_a_desk_decides_by_limits_alone() -> None:
         assert not differences(case)
 
 
+def test_policies_that_place_jobs_on_other_nodes_are_compared() -> None:
+    """They run for other times, which is no sign of other jobs."""
+    columns = COLUMNS | {"cores": [1, 2, 1, 1], "walltime_s": [20.0, 40.0, 14.0, 14.0]}
+    compared = escala.compare(Workload.from_jobs(columns), PLATFORM, ["fcfs", "sjf-fit"], jobs=1)
+    ran = {name: result.summary()["mean_runtime_s"] for name, result in compared.results.items()}
+    assert len(set(ran.values())) == 2 and compared.table().height == 2
+    summaries = {name: result.summary() for name, result in compared.results.items()}
+    with pytest.raises(EscalaError, match="not the same jobs"):
+        escala.metrics.compare.check(summaries)
+    assert "placed and killed otherwise" in escala.metrics.compare.check(summaries, paced=True)[0]
+
+
 def test_who_looks_ahead_at_one_speed_says_so() -> None:
     with pytest.warns(EscalaWarning, match="jobs run as long on any node in the futures that rollout"):
         got = escala.simulate(LOG, PLATFORM, "rollout:4")

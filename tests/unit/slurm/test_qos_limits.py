@@ -350,3 +350,13 @@ def test_memory_that_is_not_given_away_does_not_count(tmp_path: Path) -> None:
     path = tmp_path / "site.toml"
     path.write_text(path.read_text().replace("CR_CPU_Memory", "CR_CPU"))
     assert rounds(jobs(2), escala.read_site(path)) == [0, 0]
+
+
+@pytest.mark.parametrize("limit", ["max_jobs_per_user = 3", "grp_jobs = 9"])
+def test_nodes_of_unknown_memory_do_not_exhaust_a_limit(tmp_path: Path, limit: str) -> None:
+    """Where memory is given away, and nodes do not say how much they have, two of them are no more than there is."""
+    path = tmp_path / "site.toml"
+    path.write_text(SITE.replace("memory_mb = 8000\n", "") + f"[qos]\npart = 0\nnormal = {{{limit}}}\n")
+    none = {"memory_mb_per_core": [None] * 3, "nodes": [2, 1, 2], "cores": [2, 1, 2]}
+    result = escala.simulate(jobs(3, **none), escala.read_site(path), scheduler="slurm")
+    assert result.jobs["state"].to_list() == ["COMPLETED"] * 3

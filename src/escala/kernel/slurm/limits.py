@@ -129,7 +129,8 @@ def _memory_held(w: World, j: int, n: int, cpus: int) -> int:
     """MB that count for job j on node n: those that are given away; select/linear counts what is asked for, even if it
     gives none away."""
     if w.rules.by_memory > 0:
-        return memory_of(w.machine, w.jobs.shape, j, n, cpus)
+        held = memory_of(w.machine, w.jobs.shape, j, n, cpus)
+        return held if held < FAR else 1  # of a node of unknown size slurmctld knows 1 MB
     asks = w.jobs.shape[j, MEMORY_CORE] > 0 or w.jobs.shape[j, MEMORY_NODE] > 0
     return memory_of(w.machine, w.jobs.shape, j, n, cpus) if asks and w.rules.linear == 1 else 0
 
