@@ -76,10 +76,10 @@ def _world(point: Point) -> Any:
     return synthetic(point.jobs, point.nodes * point.cores, point.load, point.burst)
 
 
-def us_a_job(scheduler: str, shutdown: str, point: Point) -> float:
+def us_a_job(scheduler: str, shutdown: str, point: Point, depth: int | None = None) -> float:
     """Processor time of the replay alone, us a job."""
     platform = escala.read_platform(f"{point.nodes}x{point.cores}" + ("" if shutdown == "never" else ":grid5000"))
-    workload, options = _world(point), Options(record=False)
+    workload, options = _world(point), Options(record=False, depth=depth)
     chosen = policies.pair(workload, scheduler, shutdown, options)
     simulation = Simulation(workload, platform, chosen.plan, options)
     begin = time.process_time()

@@ -7,7 +7,7 @@ them together (`escala.allowed`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -141,6 +141,11 @@ def described(platform: Platform) -> bool:
     """Is it a site that describes partitions?"""
     whole = Partition(WHOLE, tuple(range(platform.n_nodes)), default=True)
     return isinstance(platform, Site) and platform.partitions != (whole,)
+
+
+def describes(spec: Mapping[str, Any] | None) -> bool:
+    """Is a platform a site that describes partitions, by its `spec()` as manifests keep it?"""
+    return "site" in (spec or {}) and described(Platform.from_spec(dict(spec or {})))
 
 
 def named_in(jobs: pl.DataFrame, site: Site) -> pl.Series:

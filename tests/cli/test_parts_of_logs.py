@@ -107,3 +107,20 @@ def test_the_page_tells_what_no_replay_looks_at(escala_: Escala, jobs: Path) -> 
     assert escala_("report", out).status == 0
     page = (out / "report.html").read_text()
     assert page.count(f"The log has what no replay looks at: {LOOKED}.") == 1
+
+
+def test_partitions_of_a_site_are_not_among_what_nobody_looks_at(
+    escala_: Escala, jobs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(jobs.parent)
+    node, part = '[[nodes]]\nnames = "n{}"\ncores = 4\n', '[[partitions]]\nname = "{}"\nnodes = "n{}"\n'
+    names = sorted({line.split("|")[3] for line in SACCT.splitlines()[1:]})
+    site = "".join(node.format(k) + part.format(name, k) for k, name in enumerate(names))
+    Path("site.toml").write_text(f'name = "s"\n{site}')
+    for more in ([], ["--stream"]):
+        done = escala_("simulate", jobs, "--platform", "site.toml", "--out", f"run{len(more)}", *more)
+        assert done.status == 0 and "the log has what" in done.err, done.err
+        assert "else score files alone" not in done.err and "partitions (3 jobs)" not in done.err
+    assert escala_("report", "run0").status == 0
+    assert "partitions (3 jobs)" not in Path("run0/report.html").read_text()

@@ -14,6 +14,7 @@ import pytest
 
 from escala.compile import CHECKED, compiled, machine
 from escala.compile.sources import ROOT, sources_of
+from tests.unit.translated import SEEN
 
 
 def names(path: str) -> set[str]:
@@ -105,21 +106,16 @@ def one(a, i):
 def other(a, i):
     return 2 * middle(a, i)
 """
-SAYS_WHAT_IS_TRANSLATED = """
+SAYS_WHAT_IS_TRANSLATED = (
+    """
 import sys
 import numpy as np
-from numba.core import event
 import parts
 
 translated = []
-
-class Seen(event.Listener):
-    def on_start(self, event):
-        translated.append(event.data["dispatcher"].py_func.__name__)
-    def on_end(self, event):
-        pass
-
-event.register("numba:compile", Seen())
+"""
+    + SEEN
+    + """
 called = getattr(parts, sys.argv[1])
 found = [called(np.arange(3), 2)]
 try:
@@ -128,6 +124,7 @@ except ValueError as error:
     found.append(str(error))
 print(found, [name for name in translated if name in ("low", "middle", "one", "other")])
 """
+)
 
 
 def test_what_a_process_translated_serves_other_callers_in_others(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import queue
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 
 from escala.compile import machine, second, turns
 from escala.compile.sources import ROOT
+from tests.unit.translated import SEEN
 
 MODULE = """
 from escala.compile import compiled, lean
@@ -47,7 +49,8 @@ def twice(x):
 def one(a, i):
     return first(a, i) + last(a, int(middle(a, i)))
 """
-USE = """
+USE = (
+    """
 import json, os, sys, time
 import numpy as np
 from escala import compile as front
@@ -66,18 +69,13 @@ if role == "ahead":
             print("one", flush=True)
             time.sleep(60)
 else:
-    from numba.core import event
-
-    class Seen(event.Listener):
-        def on_start(self, event):
-            translated.append(event.data["dispatcher"].py_func.__name__)
-        def on_end(self, event):
-            pass
-
-    event.register("numba:compile", Seen())
+"""
+    + textwrap.indent(SEEN, "    ")
+    + """
     print(float(pieces.one(np.arange(9), 2)))
 print(json.dumps([name for name in translated if hasattr(pieces, name)]))
 """
+)
 
 
 @pytest.fixture

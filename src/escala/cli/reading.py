@@ -34,7 +34,7 @@ def read_log(
         kind = how.get("format") or detect(path, how.get("columns"))
         how |= {"speed": machine.speed} if kind == "batsim" else {}
     log = escala.read_workload(path, **how)
-    tell_read(path, log, how)
+    tell_read(path, log, how, machine)
     if needs_times and log.needs_speed():
         where = "" if machine is None else f" (platform {machine.name!r} has no speed)"
         raise EscalaError(
@@ -43,15 +43,18 @@ def read_log(
     return log
 
 
-def tell_read(path: Path, log: Workload | Converted, read: dict[str, Any]) -> None:
-    """A remark for each rule of cleaning that touched a job, and one for what the log has and no replay looks at."""
+def tell_read(path: Path, log: Workload | Converted, read: dict[str, Any], machine: Platform | None = None) -> None:
+    """A remark for each rule of cleaning that touched a job, and one for what the log has and no replay looks at, but
+    for partitions and queues where the machine describes some."""
+    from escala.partitions import described
     from escala.workload.clean import remarks
     from escala.workload.ignored import told
 
     for line in remarks(log.cleaning, log.first_cleaned, read.get("rules")):
         remark(f"{path}: {line}")
-    if log.ignored:
-        remark(f"{path}: {told(log.ignored, bool(read.get('shapes')))}")
+    text = told(log.ignored, bool(read.get("shapes")), machine is not None and described(machine))
+    if text:
+        remark(f"{path}: {text}")
 
 
 def with_shapes(read: dict[str, Any], schedulers: Iterable[str]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ def run(
     """Replay, and tell the figures that `simulate` tells, as far as a stream knows them."""
     from escala.cli.replay import SHOWN, power_of
     from escala.options import Options
+    from escala.partitions import described
     from escala.platform import read_platform
     from escala.platform.site import Site
     from escala.report import recorded
@@ -56,8 +57,9 @@ def run(
     about = found.manifest["workload"]
     for line in remarks(about["cleaning"], found.first_cleaned, read.get("rules")):
         remark(f"{workload}: {line}")
-    if about["ignored"]:
-        remark(f"{workload}: {told(about['ignored'])}")
+    text = told(about["ignored"], parted=described(platform))
+    if text:
+        remark(f"{workload}: {text}")
     summary = found.summary
     title = f"{about['name']} on {platform.name}: {scheduler} + {shutdown}"
     window = f"Streamed in {number_of(found.pieces, 'piece')}, with {number_of(found.most, 'job')} in memory at most."

@@ -81,7 +81,8 @@ def allocate(n: int, sizes: Sizes) -> World:
         raise EscalaError(
             f"conservative backfilling counts up to {MOST_CORES} cores in all, not {sizes.cores}: use easy"
         )
-    jobs, nodes, cores, kinds, ranks, orders = *sizes[:4], sizes.ranks, sizes.orders
+    jobs, nodes, cores, kinds = sizes.jobs, sizes.nodes, sizes.cores, sizes.kinds
+    ranks, orders = sizes.ranks, sizes.orders
     rows = max(1 + (WIDTHS if sizes.passed else 1), 2 + 2 * orders)
     words = (nodes + 63) // 64
     live = min(jobs, cores) + 1

@@ -17,7 +17,7 @@ from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.agenda import is_bare, kept, note_asleep, tidy, width
 from escala.kernel.bookings import add, bring_forward, hold, note_switching, rebuild
-from escala.kernel.holes import choose, first_hole, held_until, note_barred
+from escala.kernel.holes import FROM, HELD, UNTIL, choose, first_hole, held_until, note_barred
 from escala.kernel.jobs import place
 from escala.kernel.nodes import add_free, set_of, switch_on
 from escala.kernel.parts import alike, cores_of, parts_in, use_kinds
@@ -90,11 +90,11 @@ def _decide(w: World) -> None:
 
 @lean
 def _compress(w: World, least: Any) -> None:
-    """Every waiting job at its first fit, the agenda as it is kept.
+    """Every waiting job at its first fit.
 
     Where nothing more is free than at its last fit, a job has no earlier hole, and no other nodes: so it is looked at
     up to the time until which more may be free. That ends with what jobs that ended had planned, and with the holes
-    that others leave.
+    that others leave. With exact residues, and where planned ends move, all are looked for anew.
     """
     s = w.s[0]
     o = w.o[0]
@@ -111,10 +111,10 @@ def _compress(w: World, least: Any) -> None:
             until = _sooner(w, j, least, until)
         else:
             now = w.run[j].plan <= s.now or w.job[j].walltime + o.margin_us == 0
-            anew = s.below > 0 or _held_anew(w, j)
+            anew = s.below > 0 or o.exact == 1 or o.moves == 1 or _held_anew(w, j)
             if now or anew or w.run[j].plan < until or _may_move(w, j, until):
                 latest = codes.NEVER_US if anew or w.run[j].plan < until else max(until, s.now + 1)
-                _put_back(w, j, least, latest, _since(w, j, before))
+                _put_back(w, j, least, latest, np.int64(s.now) if anew else _since(w, j, before))
                 until = max(until, s.freer_us)
         waiting += w.run[j].state == codes.QUEUED
         before = j if w.run[j].state == codes.QUEUED and w.run[j].chunk != codes.NONE else codes.NONE
@@ -128,7 +128,7 @@ def _held_anew(w: World, j: int) -> bool:
     if w.o[0].given == 0:
         return False
     held = held_until(w, j)
-    if held != w.barred[j, 2] or (held > 0 and w.s[0].woke > 0):
+    if held != w.barred[j, HELD] or (held > 0 and w.s[0].woke > 0):
         return True
     return w.run[j].plan < held and _lies_asleep(w, j)
 
@@ -151,7 +151,7 @@ def _since(w: World, j: int, before: int) -> int:
     """From when on job `j`, which has a reservation, may have a hole. One that asks for the same nodes and no longer,
     and was looked at just `before`, has none before its own; job `j` then has none either, but with what it holds."""
     s = w.s[0]
-    if before == codes.NONE or s.below > 0 or w.o[0].given == 1 or w.allowed.shape[0] == 0 or not alike(w, j, before):
+    if before == codes.NONE or w.o[0].given == 1 or w.allowed.shape[0] == 0 or not alike(w, j, before):
         return np.int64(s.now)
     length = np.int64(w.job[j].walltime)
     if length < w.job[before].walltime:
@@ -163,10 +163,10 @@ def _since(w: World, j: int, before: int) -> int:
 def _may_move(w: World, j: int, until: int) -> bool:
     """May job `j` have a hole before its own, by the sums and by what its last search saw, where nothing more is free
     from `until` on?"""
-    if until > w.barred[j, 1]:
+    if until > w.barred[j, UNTIL]:
         note_barred(w, j, codes.NEVER_US, 0)
     k = possible(w, j, 0, until, w.run[j].plan)
-    return k != codes.NONE and w.slices[TIME, k] < w.barred[j, 0]
+    return k != codes.NONE and w.slices[TIME, k] < w.barred[j, FROM]
 
 
 @inlined
@@ -252,25 +252,7 @@ def _plan_all(w: World, least: Any) -> None:
             else:
                 hold(w, j, -1)
         j = np.int64(w.run[j].next)
-    if o.given == 1 and o.rebuild == 0 and o.exact == 0 and o.moves == 0:
-        _compress(w, least)
-        return
-    waiting = 0
-    j = begin_walk(w)
-    while j != codes.NONE:
-        after = walk_on(w, j)
-        planned = w.run[j].chunk != codes.NONE
-        within = waiting < o.depth
-        where = NOWHERE
-        if planned and within:
-            where = _put_again(w, j, least, codes.NEVER_US, np.int64(s.now))
-        elif within:
-            _put(w, j, least)
-        if planned and where == NOWHERE:
-            hold(w, j, 1)
-            recycle(w, j)
-        waiting += within and w.run[j].state == codes.QUEUED
-        j = after
+    _compress(w, least)
 
 
 @lean

@@ -23,6 +23,8 @@ from escala.kernel.runs import FIRST, LINE, end_of, run_at
 from escala.kernel.state import World
 from escala.kernel.sums import FINE, ROW, TIME, possible
 
+FROM, UNTIL, HELD = range(3)  # of `World.barred`: see `note_barred`; `held_until` at the last search
+
 
 @lean
 def first_hole(w: World, j: int, least: Any, before: int, since: int) -> bool:
@@ -33,7 +35,7 @@ def first_hole(w: World, j: int, least: Any, before: int, since: int) -> bool:
     s = w.s[0]
     waking = held_until(w, j)
     note_barred(w, j, codes.NEVER_US, 0)
-    w.barred[j, 2] = waking
+    w.barred[j, HELD] = waking
     if waking > s.now:
         slice_at(w, waking, exact(w, waking))
     _count_own(w, j, 1)
@@ -62,8 +64,8 @@ def held_until(w: World, j: int) -> int:
 @inlined
 def note_barred(w: World, j: int, begin: int, end: int) -> None:
     """No hole for job `j` begins from `begin` to `end`, us, and that for what is not free behind `end`."""
-    w.barred[j, 0] = begin
-    w.barred[j, 1] = end
+    w.barred[j, FROM] = begin
+    w.barred[j, UNTIL] = end
 
 
 @lean
@@ -159,7 +161,7 @@ def _later_hole(w: World, j: int, i: int, first: int, least: Any, before: int) -
         bad = _last_bad(w, j, i, end, need, least)
         if bad < i:
             return i
-        if w.barred[j, 0] == codes.NEVER_US:
+        if w.barred[j, FROM] == codes.NEVER_US:
             note_barred(w, j, s.now if i == first else w.slices[TIME, i], w.slices[TIME, bad])
         i = bad + 1
         known = i
@@ -239,18 +241,13 @@ def _last_bad(w: World, j: int, i: int, end: int, need: int, least: Any) -> int:
         b -= 1
     while k >= i:
         begin = k
-        line = w.agenda[_row(w, k)]
         if behind == k + 1:
-            begin = np.int64(w.runs[FIRST, b])
-            behind = begin
+            behind = np.int64(w.runs[FIRST, b])
+            whole = behind >= i and _uniform(w, behind, k + 1)
+            if whole and _narrow(w, j, w.lows[w.runs[LINE, b]], k, known, trial) >= need:
+                begin = behind
             b -= 1
-            if (
-                begin < i
-                or not _uniform(w, begin, k + 1)
-                or _narrow(w, j, w.lows[w.runs[LINE, b + 1]], k, known, trial) < need
-            ):
-                begin = k
-        if begin == k and _narrow(w, j, line, k, known, trial) < need:
+        if begin == k and _narrow(w, j, w.agenda[_row(w, k)], k, known, trial) < need:
             break
         known, trial, turned = trial, known, not turned
         k = begin - 1

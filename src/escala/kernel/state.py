@@ -298,7 +298,7 @@ class World(NamedTuple):
     trial: Any  # the same
     asleep: Any  # the same: what no job has, of nodes that are not on
     own: Any  # the same: what the job has which is looked at
-    barred: Any  # int64 [N, jobs or 0, 3]: of jobs with a reservation, us: see `holes.note_barred`, and `held_until`
+    barred: Any  # int64 [N, jobs or 0, 3]: of jobs with a reservation, us: see `escala.kernel.holes`
     cores: Any  # int64 [N, nodes or 0]: scratch of jobs on nodes under EASY: what is free beyond the reservation
     beyond: Any  # int64 [N, nodes or 0, kinds]: the same of further kinds
     # int64 [N, MISSES or 0, 6 + kinds]: the same: what could not pass the head in a decision, see `misses`

@@ -19,6 +19,7 @@ from escala.errors import EscalaError
 from escala.foresight import known_by_name, known_in
 from escala.metrics import compare
 from escala.metrics.recorded import recorded_waits
+from escala.partitions import describes
 from escala.platform import Platform
 from escala.report import curves, gantt, marks, operator, recorded, verdict
 from escala.report.curves import Training
@@ -225,8 +226,11 @@ def _power(result: Run) -> str:
 
 def _ignored(results: Mapping[str, Run]) -> str:
     """What the log of these runs has and no replay looks at, in a sentence; "" for nothing, or runs that do not say."""
-    workloads = [run.manifest.get("workload") or {} for run in results.values()]
-    sentence = next(filter(None, (told(workload.get("ignored") or {}) for workload in workloads)), "")
+    said = [
+        told((run.manifest.get("workload") or {}).get("ignored") or {}, parted=describes(run.manifest.get("platform")))
+        for run in results.values()
+    ]
+    sentence = next(filter(None, said), "")
     return sentence and f"{sentence[:1].upper()}{sentence[1:]}."
 
 

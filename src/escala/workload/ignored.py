@@ -152,16 +152,19 @@ def jobs_told(about: Mapping[str, int]) -> str:
     return number_of(about["jobs"], "job") + (" of the whole log" if about.get(OF_WHOLE) else "")
 
 
-def told(ignored: Mapping[str, Mapping[str, Any]], shapes: bool = False) -> str:
-    """In one sentence; "" where nothing was ignored. shapes: the log was read with them."""
+def told(ignored: Mapping[str, Mapping[str, Any]], shapes: bool = False, parted: bool = False) -> str:
+    """In one sentence; "" where nothing was ignored. shapes: the log was read with them. parted: on a site that
+    describes partitions, where these count."""
     slurm = "the scheduler slurm alone looks at, as far as the site describes it"
     nodes = "counts where the platform has it"
     site = "counts on a site alone (--platform site.toml; on any other, and in a stream, jobs take cores of any nodes)"
-    parted = "counts on a site that describes it, else score files alone look at it"
-    who = ("no replay looks at", "score files alone look at", slurm, nodes, site, parted)
+    described = "counts on a site that describes it, else score files alone look at it"
+    who = ("no replay looks at", "score files alone look at", slurm, nodes, site, described)
     parts: dict[str, list[str]] = {one: [] for one in who}
     nobody, scores, shaped, of_nodes, on_site, partly = parts.values()
     for name, about in ignored.items():
+        if parted and name in PARTED:
+            continue
         several = f"{about['values']:,} " if "values" in about else ""
         heeded = of_nodes if shapes and name in OF_NODES else shaped if shapes and name in SHAPED else None
         heeded = on_site if name == NODES else partly if name in PARTED else heeded

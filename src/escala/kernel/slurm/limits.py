@@ -9,7 +9,7 @@ Sources: https://slurm.schedmd.com/resource_limits.html, and acct_policy.c of sl
 
 from __future__ import annotations
 
-from escala.compile import lean
+from escala.compile import inlined, lean
 from escala.kernel.slurm.allocate import memory_of
 from escala.kernel.slurm.tables import (
     EXCLUSIVE,
@@ -128,11 +128,16 @@ def _count_whole(w: World, n: int) -> None:
 def _memory_held(w: World, j: int, n: int, cpus: int) -> int:
     """MB that count for job j on node n: those that are given away; select/linear counts what is asked for, even if it
     gives none away."""
-    if w.rules.by_memory > 0:
-        held = memory_of(w.machine, w.jobs.shape, j, n, cpus)
-        return held if held < FAR else 1  # of a node of unknown size slurmctld knows 1 MB
     asks = w.jobs.shape[j, MEMORY_CORE] > 0 or w.jobs.shape[j, MEMORY_NODE] > 0
-    return memory_of(w.machine, w.jobs.shape, j, n, cpus) if asks and w.rules.linear == 1 else 0
+    if asks and (w.rules.by_memory > 0 or w.rules.linear == 1):
+        return memory_of(w.machine, w.jobs.shape, j, n, cpus)
+    return _memory_told(w, n) if w.rules.by_memory > 0 else 0
+
+
+@inlined
+def _memory_told(w: World, n: int) -> int:
+    """MB of node n; 1 where its size is unknown: so slurmctld has it."""
+    return w.machine.memory[n] if w.machine.memory[n] < FAR else 1
 
 
 @lean
@@ -146,7 +151,7 @@ def _memory_asked(w: World, record: int, count: int, cpus: int) -> int:
         return shape[j, MEMORY_NODE] * count
     for n in range(w.machine.memory.size):
         if (w.machine.part[part, n >> 6] >> (n & 63)) & 1 == 1:
-            return w.machine.memory[n] * count if w.machine.memory[n] < FAR else count
+            return _memory_told(w, n) * count
     return 0
 
 
