@@ -20,8 +20,9 @@ from escala.options import Options, microseconds
 from escala.partitions import Parted
 from escala.parts import Parts, parts_of
 from escala.platform import Platform
+from escala.platform.site import GPU
 from escala.workload import Workload
-from escala.workload.shapes import BEGIN, first_late
+from escala.workload.shapes import BEGIN, KIND, first_late
 
 
 @dataclass(frozen=True)
@@ -182,17 +183,15 @@ def lacking(job: Mapping[str, Any], platform: Platform, parts: Parts | None, row
     if strange is not None:
         none = f"feature {quoted(strange)}, which no node of platform {platform.name!r} has"
         return none, "give one that some node has"
-    demand = ", ".join(
-        f"{v} {k.removeprefix('demand_')}" for k, v in job.items() if k == "cores" or k.startswith("demand_")
-    )
-    where, mend = "on one node" if job["single_node"] else f"of {platform.total_cores} cores", "use a larger platform"
-    bound = parts is not None and parts.which[row] > 0
-    if parts is not None and parts.parts[row] > 0 and (bound or not job["single_node"]):
-        demand, where = parts.told(row), "on nodes as they are"
-    if parts is not None and parts.allowed is not None and bound:
-        may = int(parts.allowed.mask(parts.which[row], platform.n_nodes).sum())
-        by = [parts.parted.told(row)] if parts.parted is not None else []
-        told = ", ".join([*by, *filter(None, [told_by(job)])])
-        where = f"on the {may} of {number_of(platform.n_nodes, 'node')} that its {told} leave"
-        mend = "let it lie on others"
-    return f"{demand} and can never run {where} on platform {platform.name!r}", mend
+    name = f"platform {quoted(platform.name)}"
+    if parts is None or parts.parts[row] == 0:
+        return f"{number_of(job['cores'], 'core')}, and {name} has {platform.total_cores}", "use a larger platform"
+    if parts.never is not None and parts.never[row]:
+        have = ", ".join(kind.partition(":")[2] for kind in platform.resources if kind.startswith(f"{GPU}:"))
+        return f"GPUs of kind {quoted(job[KIND])}, and {name} has {have}", "name a kind that some node has"
+    lacks = f"{parts.told(row)}, which {name} does not have"
+    if parts.allowed is None or not parts.which[row]:
+        return lacks, "use a larger platform"
+    may = int(parts.allowed.mask(parts.which[row], platform.n_nodes).sum())
+    by = ", ".join(filter(None, [parts.parted.told(row) if parts.parted is not None else "", told_by(job)]))
+    return f"{lacks} among the {may} of its {number_of(platform.n_nodes, 'node')} open to it ({by})", "ask for others"

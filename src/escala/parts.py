@@ -77,9 +77,9 @@ class Parts:
         """What a job needs, in words."""
         parts, most = int(self.parts[row]), int(self.most[row])
         each = [number_of(int(self.share[row]), "core")]
-        each += [f"{values[row]} {kind}" for kind, values in self.demands.items() if values[row] > 0]
-        if self.never is not None and self.never[row]:
-            each.append("GPUs of a kind that there is not")
+        asked = {kind: int(values[row]) for kind, values in self.demands.items() if values[row] > 0}
+        kinds = any(kind.startswith(f"{GPU}:") for kind in asked)
+        each += [_amount(kind, count) for kind, count in asked.items() if not (kinds and kind == GPU)]
         what = "node" if parts == 1 else "nodes" if most == 1 else f"tasks (at most {most} on a node)"
         count = parts if parts < MOST else f"more than {MOST - 1:,}"
         return f"{count} {what} with {', '.join(each)}{' each' if parts > 1 else ''}"
@@ -126,6 +126,16 @@ class Parts:
         parted = None if self.parted is None else self.parted.of(rows)
         demands = {kind: one[rows] for kind, one in self.demands.items()}
         return Parts(**named, demands=demands, never=never, allowed=allowed, parted=parted)
+
+
+def _amount(kind: str, count: int) -> str:
+    """So much of a further kind, in words."""
+    if kind == MEMORY:
+        return f"{count:,} MB of memory"
+    gpu, _, own = kind.partition(":")
+    if gpu != GPU:
+        return f"{count:,} {kind}"
+    return number_of(count, "GPU") + (f" of kind {quoted(own)}" if own else "")
 
 
 def most_single(made: Iterable[Parts | None]) -> int:

@@ -30,10 +30,12 @@ memory_mb = 4000
 gpus = {k = 2}
 [[partitions]]
 name = "p"
+nodes = "ALL"
 default = true
 own_qos = "part"
 [[partitions]]
 name = "q"
+nodes = "ALL"
 [slurm]
 SelectTypeParameters = "CR_CPU_Memory"
 SchedulerParameters = "bf_interval=5,sched_interval=10,bf_resolution=10"

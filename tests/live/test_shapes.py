@@ -227,10 +227,10 @@ def test_jobs_that_could_never_run_are_refused_with_the_reason() -> None:
     orders = Desk(CELL, "fcfs").decide(told)
     assert [(one.job_id, one.nodes) for one in orders.starts] == [("2", ((0, 2, 3),))]
     assert [one.why for one in orders.refused] == [
-        "it needs 1 node with 1 core, 101 memory and can never run on the 1 of 3 nodes that its features 'x' leave on "
-        "platform 'cell'",
-        "it needs 2 nodes with 1 core each and can never run on the 1 of 3 nodes that its features 'x' leave on "
-        "platform 'cell'",
+        "it needs 1 node with 1 core, 101 MB of memory, which platform 'cell' does not have among the 1 of its 3 nodes "
+        "open to it (features 'x')",
+        "it needs 2 nodes with 1 core each, which platform 'cell' does not have among the 1 of its 3 nodes open to it "
+        "(features 'x')",
         "it needs feature 'z', which no node of platform 'cell' has",
     ]
 

@@ -67,6 +67,7 @@ memory_mb = 8000
 gpus = {k = 2}
 [[partitions]]
 name = "all"
+nodes = "ALL"
 default = true
 [[partitions]]
 name = "some"

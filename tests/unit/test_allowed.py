@@ -145,12 +145,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "one of two": ({"features": "x|z"}, "needs feature 'z', which no node"),
     "too few": (
         {"features": "x", "nodes": 3, "cores": 3},
-        "needs 3 nodes with 1 core each and can never run on the 2 of 4 nodes that its features 'x' leave",
+        "needs 3 nodes with 1 core each, which platform 'four' does not have among the 2 of its 4 nodes open to it",
     ),
-    "too small": ({"features": "x&y", "cores": 9}, "never run on the 1 of 4 nodes that its features 'x&y' leave"),
+    "too small": (
+        {"features": "x&y", "cores": 9},
+        "among the 1 of its 4 nodes open to it .features 'x&y'.: ask for others",
+    ),
     "one node": (
         {"required_nodes": "b2", "features": "y", "single_node": True},
-        "needs 1 node with 2 cores and can never run on the 0 of 4 nodes that its features 'y', required_nodes 'b2'",
+        "among the 0 of its 4 nodes open to it .features 'y', required_nodes 'b2'.",
     ),
 }
 

@@ -118,7 +118,7 @@ def _partitions(conf: Conf, nodes: Nodes, path: Path) -> tuple[Partition, ...]:
         where = f"{path.name}: partition {quoted(told['partitionname'])}"
         listed = nodes.listed(told.get("nodes", ""), where, conf.sets) if told.get("nodes") else ()
         if not listed:
-            raise EscalaError(f"{where} has no node; name some, or leave the partition out")
+            raise EscalaError(f"{where} has no node: say Nodes=ALL or a host list, or leave the partition out")
         found.append(_partition(told, listed, where, conf.settings))
     if not found:
         conf.unread.append(f"{path.name}: no PartitionName: all nodes are taken as one partition")

@@ -20,7 +20,7 @@ can_switch = false
 
 [[partitions]]                  # optional: without any, all nodes are one
 name = "batch"
-nodes = "n[001-100]"            # or "ALL"; partitions may overlap
+nodes = "n[001-100]"            # needed: a host list, or "ALL"; partitions may overlap
 default = true
 max_time = "1-00:00:00"         # as Slurm writes spans; default_time, max_nodes, min_nodes, max_cores_per_node, tier,
 factor, exclusive,
@@ -150,9 +150,9 @@ def _partition(entry: Any, nodes: Nodes, where: str) -> Partition:
     if "name" not in entry:
         raise EscalaError(f"{where}: `name` is missing; add it")
     where = f"{where} ({entry['name']})"
-    listed = nodes.listed(hosts_text(entry.get("nodes", "ALL"), f"{where}, nodes"), where)
+    listed = nodes.listed(hosts_text(entry["nodes"], f"{where}, nodes"), where) if "nodes" in entry else ()
     if not listed:
-        raise EscalaError(f"{where} has no node; name some, or leave the partition out")
+        raise EscalaError(f'{where} has no node: say nodes = "ALL" or a host list, or leave the partition out')
     fields: dict[str, Any] = {}
     for key, value in entry.items():
         if key in SPANS:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.errors import quoted, said_of
+from escala.errors import number_of, quoted, said_of
 from escala.kernel.slurm import tables as t
 from escala.partitions import barred, limits_of, named_in, partitions_of
 from escala.platform.closures import FLEX
@@ -270,7 +270,7 @@ class Asking:
             -(-int(row[t.TASKS]) // int(row[t.TASKS_PER_NODE])) if row[t.TASKS_PER_NODE] > 0 else 1,
         )
         if (cpus > 0).sum() < wanted:
-            return f"has {int((cpus > 0).sum())} nodes that could run it, and it needs {wanted}"
+            return f"has {number_of(int((cpus > 0).sum()), 'node')} that could run it, and it needs {wanted}"
         most = np.sort(cpus)[::-1][: max(int(min(row[t.MAX_NODES], len(cpus))), 1)].sum()
         return (
             f"could give it {int(most)} cores, and it needs {int(row[t.MIN_CORES])}" if most < row[t.MIN_CORES] else ""

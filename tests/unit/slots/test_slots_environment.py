@@ -252,7 +252,7 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
     "too wide": (
         [SHORT],
         {"platform": "2x1"},
-        "can never run of 2 cores .* or leave such jobs out of the workload$",
+        "needs 3 cores, and platform .* has 2: .* or leave such jobs out of the workload$",
     ),
     "endless horizon": (None, {"horizon": 10**9}, "horizon=1000000000: at most 10000"),
     "endless lists": (None, {"lists": 10**9}, "lists=1000000000: at most 200000"),

@@ -24,9 +24,11 @@ memory_mb = 8000
 gpus = {a = 2}
 [[partitions]]
 name = "p"
+nodes = "ALL"
 default = true
 [[partitions]]
 name = "q"
+nodes = "ALL"
 own_qos = "part"
 [slurm]
 SelectTypeParameters = "CR_CPU_Memory"

@@ -104,6 +104,7 @@ default = true
 max_time = "1-00:00:00"
 [[partitions]]
 name = "all"
+nodes = "ALL"
 tier = 2
 [slurm]
 SchedulerParameters = {bf_interval = 5, bf_busy_nodes = true}
@@ -124,7 +125,7 @@ high = 100
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("NodeName=n1 CPUs=4\nPartitionName=p\n", "partition 'p' has no node"),
+        ("NodeName=n1 CPUs=4\nPartitionName=p\n", "partition 'p' has no node: say Nodes=ALL or a host list"),
         ("NodeName=n1 CPUs=4\nPartitionName=p Nodes=n2\n", "node 'n2' is not described"),
         ("NodeName=n1 CPUs=four\n", "'four' is not a whole number"),
         ("NodeName=n[1-\n", "not closed"),
@@ -151,7 +152,11 @@ def test_bad_slurm_conf_is_one_line(tmp_path: Path, text: str, says: str) -> Non
         ("[[nodes]]\nnames = 'n1'\n", "`cores` is missing"),
         ("[[nodes]]\nnames = 'n1'\ncores = 4\nmemmory_mb = 4\n", "unknown entry `memmory_mb`"),
         ("[[nodes]]\nnames = 'n1'\ncores = 4\n[[partitions]]\nname = 'p'\nnodes = 'n9'\n", "'n9' is not described"),
-        ("[[nodes]]\nnames = 'n1'\ncores = 4\n[[partitions]]\nname = 'p'\ndefault = 1\n", "neither true nor false"),
+        ("[[nodes]]\nnames = 'n1'\ncores = 4\n[[partitions]]\nname = 'p'\nnodes = 'n1'\ndefault = 1\n", "neither true"),
+        (
+            "[[nodes]]\nnames = 'n1'\ncores = 4\n[[partitions]]\nname = 'p'\n",
+            'has no node: say nodes = "ALL" or a host list',
+        ),
         ("[[nodes]]\nnames = 'n1'\ncores = 4\npower = 'no-such'\n", "no-such"),
         (
             "[[nodes]]\nnames = 'n1'\ncores = 4\n[[partitions]]\nname = 'p'\nnodes = ['ALL']\n",

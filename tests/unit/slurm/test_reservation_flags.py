@@ -50,7 +50,7 @@ def test_its_jobs_use_its_nodes_first_and_others_with_them(tmp_path: Path) -> No
     flex, plain = flagged((2,), 0, 500, "flex"), flagged((2,), 0, 500)
     two = jobs((0.0, 30.0, 60.0, 2), reservation=["course"], user=["ann"])
     assert table(two, site(tmp_path, flex)) == [(0, 30, "COMPLETED", "2-3")]
-    with pytest.raises(EscalaError, match="has 1 nodes that could run it, and it needs 2"):
+    with pytest.raises(EscalaError, match="has 1 node that could run it, and it needs 2"):
         table(two, site(tmp_path, plain))
     each = jobs((0.0, 30.0, 60.0, 1), (0.1, 30.0, 60.0, 1), reservation=["course"] * 2, user=["ann"] * 2)
     assert [one[::3] for one in table(each, site(tmp_path, flex))] == [(0, "2"), (0, "3")], (
