@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 import escala
-from escala.cli import doctor
+from escala import compile
+from escala.cli import compiled, doctor
 from escala.extras import EXTRAS
+from escala.kernel.lanes import has_lanes
 from escala.writing import output_folder
 from tests.cli.program import Escala
 
@@ -32,7 +34,8 @@ def test_doctor_tells_versions_cache_threads_and_extras(escala_: Escala) -> None
 
 def test_doctor_says_what_is_missing(escala_: Escala, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_version", lambda package: None if package == "torch" else "1")
-    monkeypatch.setattr(doctor, "_cache", lambda: {"folder": None, "files": 0, "mb": 0.0})
+    for module in (compile, compiled):
+        monkeypatch.setattr(module, "CACHE_FOLDER", None)
     outcome = escala_("doctor")
     assert outcome.status == 0 and "pip install '.[agents]'" in outcome.out and "ESCALA_CACHE_DIR" in outcome.out
     assert len(json.loads(escala_("doctor", "--json").out)["hints"]) == 2
@@ -64,6 +67,45 @@ def test_doctor_names_and_removes_what_killed_runs_left(
         assert (tmp_path / ".live.partial").is_dir()
     assert sorted(path.name for path in tmp_path.iterdir()) == [".mine.partial", "live"]
     assert json.loads(escala_("doctor", "--json").out)["stale"] == []
+
+
+def test_doctor_names_and_removes_compiled_code_that_no_source_needs(
+    escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of this version of Numba and of others, but neither what is needed, nor what is just being written, nor anything
+    that is no folder of compiled code."""
+    here = tmp_path / "compiled-numba-1.2"
+    lanes = compile.Compiled(has_lanes.function, {})._place()  # type: ignore[attr-defined]
+    needed = [f"{folder}/{lanes}" for folder in ("compiled-numba-1.2", "compiled-numba-1.2-checked")]
+    others = [f"compiled-numba-1.2/drive-{k:016x}" for k in range(3)]
+    others += [
+        f"compiled-numba-1.2/lanes-{0:016x}",
+        f"compiled-numba-1.20/{lanes}",
+        f"compiled-numba-1.2/a-{0:016x}.going",
+    ]
+    foreign = ["compiled-numba-1.2/notes", "workloads/lanes-0000000000000000"]
+    fresh = f"compiled-numba-1.2/fresh-{0:016x}"  # all but the folder below is as old
+    for name in (*needed, *others, *foreign, fresh):
+        (tmp_path / name / "below").mkdir(parents=True)
+        (tmp_path / name / "below" / "code").write_bytes(bytes(1_000_000))
+        for place in (tmp_path / name, *([tmp_path / name / "below"] if name != fresh else [])):
+            os.utime(place, (0, 0))
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "compiled-numba-2").symlink_to(tmp_path / "kept")
+    (tmp_path / "kept" / f"linked-{0:016x}").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for module in (compile, compiled):
+        monkeypatch.setattr(module, "CACHE_FOLDER", here)
+    what = "Compiled code of 3 or more other versions of Escala, 7 MB: "
+    assert what + "escala doctor --clean removes it.\n" in escala_("doctor").out
+    told = json.loads(escala_("doctor", "--json").out)["cache"]
+    assert told == {"folder": str(here), "files": 10, "mb": 10.0, "others_mb": 7.0}
+    assert what + "removed, but for 1 folders of the last hour, or of others.\n" in escala_("doctor", "--clean").out
+    assert sorted(str(path.parent.relative_to(tmp_path)) for path in tmp_path.rglob("below")) == sorted(
+        [*needed, *foreign, fresh]
+    )
+    assert (tmp_path / "kept" / f"linked-{0:016x}").is_dir()
+    assert json.loads(escala_("doctor", "--json").out)["cache"]["others_mb"] == 1.0
 
 
 def test_doctor_imports_no_extra() -> None:

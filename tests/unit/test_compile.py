@@ -153,6 +153,27 @@ def test_what_a_process_translated_serves_other_callers_in_others(tmp_path: Path
     assert told("one") == "[4, 'below 0'] []"
 
 
+def test_a_process_that_loses_compiled_code_compiles_it_again(tmp_path: Path) -> None:
+    """As beside `escala doctor --clean`: what it has loaded it has, and the folder is there again with the rest."""
+    (tmp_path / "parts.py").write_text(PARTS)
+    code = """
+import shutil
+import numpy as np
+import parts
+from escala.compile import CACHE_FOLDER
+
+for name in ("one", "other", "one"):
+    print(getattr(parts, name)(np.arange(3), 2), [path.name[:6] for path in CACHE_FOLDER.glob("parts-*")])
+    if name == "one":
+        [shutil.rmtree(path) for path in CACHE_FOLDER.glob("parts-*")]
+"""
+    more = {"ESCALA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env=os.environ | more
+    )
+    assert done.stdout.splitlines() == ["4 ['parts-']", "8 ['parts-']", "4 ['parts-']"], done.stderr
+
+
 def test_a_thread_waits_for_what_another_one_is_loading() -> None:
     """The first calls of all, in two threads: what reads machine code is half made for a while."""
     code = """

@@ -18,7 +18,12 @@ from escala.extras import ELSEWHERE, EXTRAS
 
 CORE = ("numpy", "numba", "llvmlite", "polars", "typer", "rich", "PyYAML", "pooch")
 
-Clean = Annotated[bool, typer.Option("--clean", help="remove what killed runs left in the current folder")]
+Clean = Annotated[
+    bool,
+    typer.Option(
+        "--clean", help="remove what killed runs left in the current folder, and compiled code of other sources"
+    ),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -35,14 +40,25 @@ def _version(package: str) -> str | None:
     return None
 
 
-def _cache() -> dict[str, Any]:
-    """The folder of compiled code, and what lies in it."""
+def _cache(clean: bool) -> tuple[dict[str, Any], list[str]]:
+    """The folder of compiled code with what lies in it, and what to say of it. clean: remove what no source here
+    needs."""
+    from escala.cli.compiled import kept, remove_others
     from escala.compile import CACHE_FOLDER
 
+    found, hints = kept(), []
     if CACHE_FOLDER is None:
-        return {"folder": None, "files": 0, "mb": 0.0}
-    sizes = [path.stat().st_size for path in Path(CACHE_FOLDER).rglob("*") if path.is_file()]
-    return {"folder": str(CACHE_FOLDER), "files": len(sizes), "mb": sum(sizes) / 1e6}
+        hints.append("No cache folder can be written: every process compiles anew. ESCALA_CACHE_DIR names another.")
+    if found.others:
+        told = "escala doctor --clean removes it"
+        if clean:
+            left = len(found.others) - len(remove_others(found))
+            told = f"removed, but for {left} folders of the last hour, or of others" if left else "removed"
+        many = f"Compiled code of {found.versions} or more other versions of Escala"
+        hints.append(f"{many}, {found.others_mb:.0f} MB: {told}.")
+    now = kept() if clean else found
+    folder = None if CACHE_FOLDER is None else str(CACHE_FOLDER)
+    return {"folder": folder, "files": now.files, "mb": now.mb, "others_mb": now.others_mb}, hints
 
 
 def _threads() -> dict[str, Any]:
@@ -98,12 +114,12 @@ def doctor(
 
     warmed = _warmed(warm)
     core = {package: _version(package) for package in CORE}
-    cache, threads, extras = _cache(), _threads(), _extras()
+    threads, extras = _threads(), _extras()
     lacking = sorted({entry["extra"] for entry in extras if entry["version"] is None})
     machine = {"escala": escala.__version__, "python": platform.python_version(), "system": platform.platform()}
     stale, hints = _left_behind(clean)
-    if cache["folder"] is None:
-        hints.append("No cache folder can be written: every process compiles anew. ESCALA_CACHE_DIR names another.")
+    cache, told = _cache(clean)
+    hints += told
     if lacking:
         hints.append(
             f"Extras that are not whole: {', '.join(lacking)}. In Escala's folder: pip install '.[{lacking[0]}]'"
