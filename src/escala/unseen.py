@@ -22,6 +22,7 @@ from escala.workload.shapes import BEGIN, EXCLUSIVE, KIND, OF_GPUS, OF_NODES, SH
 from escala.workload.tasks import ints_of
 
 MIXED = f"GPUs without a kind bind in total only: the platform has several kinds on nodes {OF_SOME}"
+NO_FEATURES = "the platform has no features of nodes"
 SLURM = "the scheduler slurm alone looks at it"
 JOBS = "jobs "
 """The start of a reason that says all by itself: the column does count."""

@@ -171,7 +171,8 @@ def test_a_stream_keeps_it_too(tmp_path: Path) -> None:
 def test_what_a_site_closes_and_limits_is_said_where_slurms_rules_are_not_asked(tmp_path: Path) -> None:
     path = tmp_path / "site.toml"
     path.write_text(
-        'name = "s"\n[[nodes]]\nnames = "n[1-2]"\ncores = 2\n[[partitions]]\nname = "p"\ndefault = true\n'
+        'name = "s"\n[[nodes]]\nnames = "n[1-2]"\ncores = 2\n[[partitions]]\nname = "p"\nnodes = "ALL"\n'
+        "default = true\n"
         '[[closed]]\nnodes = "n1"\nfrom = 0\nuntil = 3600\nkind = "down"\n[qos]\nnormal = {max_jobs_per_user = 1}\n'
     )
     site = escala.read_site(path)

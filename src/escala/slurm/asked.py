@@ -12,7 +12,7 @@ from escala.errors import number_of, quoted, said_of
 from escala.kernel.slurm import tables as t
 from escala.partitions import barred, limits_of, named_in, partitions_of
 from escala.platform.closures import FLEX
-from escala.platform.constraints import features_mask, named_mask, places_of, refuse_others, strange_in
+from escala.platform.constraints import features_mask, has_features, named_mask, places_of, refuse_others, strange_in
 from escala.platform.site import Partition, Site
 from escala.slurm.closed import names_of
 from escala.slurm.columns import Columns
@@ -80,7 +80,8 @@ class Asking:
         self.shape = shapes_of(workload, site, settings)
         told = Columns(workload.jobs)
         self.named = named_in(workload.jobs, site).to_list()
-        self.features, self.kinds = told.texts("features"), told.texts("gpu_kind")
+        self.features = told.texts("features" if has_features(site) else "")  # as of a job that asks for none
+        self.kinds = told.texts("gpu_kind")
         self.required, self.excluded = told.texts("required_nodes"), told.texts("excluded_nodes")
         self.accounts, self.qos, self.users = told.texts("account"), told.texts("qos"), told.texts("user")
         self.queues, self.names = told.texts("queue"), names_of(site)

@@ -21,6 +21,7 @@ from escala.kernel.state import LOG
 from escala.options import Options
 from escala.partitions import strange_queues, taking
 from escala.platform import Platform
+from escala.platform.constraints import has_features
 from escala.platform.site import Site, site_of
 from escala.result import FORMAT, Result
 from escala.slurm.arrays import arrays_of
@@ -29,8 +30,9 @@ from escala.slurm.in_name import changed
 from escala.slurm.named import NAME
 from escala.slurm.settings import Settings, settings_of
 from escala.tables import NodeHistory, node_texts
-from escala.unseen import in_default, warn
+from escala.unseen import NO_FEATURES, in_default, warn
 from escala.workload import Workload
+from escala.workload.shapes import BEGIN, FEATURES, OF_NODES, SHAPES
 
 Ints = NDArray[np.int64]
 STATES = pl.Series(["REJECTED", "QUEUED", "QUEUED", "RUNNING", "COMPLETED", "REJECTED"])
@@ -62,12 +64,21 @@ def run_slurm(
     }
     if not isinstance(scheduler, str):
         about["objects"] = ["scheduler"]
-    if columns := workload.column_digests(taking(workload.jobs, site)):
+    asking = [name for name in SHAPES if name not in (BEGIN, *OF_NODES) and _says(workload, name)]
+    if columns := workload.column_digests([*taking(workload.jobs, site), *asking]):
         about["columns"] = columns
-    if unseen := in_default(strange_queues(workload.jobs, site)):
+    unseen = in_default(strange_queues(workload.jobs, site))
+    if _says(workload, FEATURES) and not has_features(site):
+        unseen[FEATURES] = NO_FEATURES
+    if unseen:
         about["unseen"] = unseen
         warn([unseen])
     return _result(run, workload, site, asked, options, about)
+
+
+def _says(workload: Workload, name: str) -> bool:
+    """Has a job something in this column?"""
+    return name in workload.jobs.columns and workload.jobs[name].null_count() < len(workload)
 
 
 def asked_of(

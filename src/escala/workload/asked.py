@@ -14,12 +14,20 @@ import polars as pl
 
 from escala.errors import EscalaError
 from escala.workload.columns import MEASURED
+from escala.workload.ignored import NOTHING
 from escala.workload.shapes import BEGIN
 
 PER_CORE_MB = 2**31
 LATE_S = 1.0  # Slurm notes a job's eligibility up to a second after its submission
 ARRAY = r"^(\d+)_\d+$"  # JobID of a task
 THROTTLE = r"\s(?:--array[= ]|-a ?)\S*%(\d+)"
+DEPENDENCY = r"\s(?:--dependency[= ]|-d ?)(\S+)"
+ONE_MORE = r"(?:singleton|after(?:any|ok|notok|corr)?(?::\d+(?:_\d+)?(?:\+[1-9]\d{0,8})?)+)"
+NICE = r"\s--nice(?:=(-?\d{1,10}))?(?:\s|$)"
+USUAL_NICE = "100"  # of --nice alone
+CONSTRAINT = r"\s--constraint[= ](\S+)"
+FEATURE = r"[\w.:@/+=~^%#-]+"
+GROUP = rf"(?:{FEATURE}|\({FEATURE}(?:[&|,]{FEATURE})*\))"
 MOST_SLOTS = 100_000  # of one job
 MOST_WRITTEN = 300_000_000  # characters of the hosts of all jobs
 MOST_JOULES = 1e15  # Slurm writes 2^64 - 2 where it does not know
@@ -31,7 +39,7 @@ FIELDS = ("nnodes", "allocnodes", "reqnodes")
 def of_sacct(have: set[str], submission: str) -> dict[str, pl.Expr]:
     """From the text fields of a sacct listing, and its times as seconds. have: the fields that there are. A job that
     became eligible after its submission (by a begin time, a dependency or a hold) may not begin before, where that is
-    not taken as its submission."""
+    not taken as its submission. Text of features and dependencies that these rules do not know is null."""
     nodes = nodes_of(have)
     tres = [_text(name, have) for name in ("alloctres", "reqtres")]
     asked = _text("reqmem", have)
@@ -56,10 +64,8 @@ def of_sacct(have: set[str], submission: str) -> dict[str, pl.Expr]:
         _positive(_text("consumedenergyraw", have)),
         _positive(_text("alloctres", have).str.extract(_tres("energy"))),
     )
-    array = pl.col("job_id").str.extract(ARRAY)
-    throttle = pl.coalesce(_text("arraytaskthrottle", have), _text("submitline", have).str.extract(THROTTLE)).cast(
-        pl.Int64, strict=False
-    )
+    line, array = _text("submitline", have), pl.col("job_id").str.extract(ARRAY)
+    throttle = pl.coalesce(_text("arraytaskthrottle", have), line.str.extract(THROTTLE)).cast(pl.Int64, strict=False)
     eligible = pl.col("eligible_at")
     late = (eligible - pl.col("submit_at") > LATE_S) & (eligible <= pl.col("start_at"))
     return {
@@ -68,6 +74,11 @@ def of_sacct(have: set[str], submission: str) -> dict[str, pl.Expr]:
         "memory_mb_per_node": _some(per_node),
         "gpus_per_node": _some(gpus / nodes.fill_null(1)),
         "gpu_kind": pl.when(gpus > 0).then(kind),
+        "features": _features(pl.coalesce(_text("constraints", have), line.str.extract(CONSTRAINT))),
+        "nice": pl.when(line.str.contains(NICE)).then(
+            line.str.extract(NICE).fill_null(USUAL_NICE).cast(pl.Int64, strict=False)
+        ),
+        "dependency": _dependency(pl.coalesce(_text("dependency", have), line.str.extract(DEPENDENCY))),
         "array_id": array,
         "array_limit": pl.when(array.is_not_null() & (throttle > 0)).then(throttle),
         "reservation": _text("reservation", have),
@@ -75,6 +86,20 @@ def of_sacct(have: set[str], submission: str) -> dict[str, pl.Expr]:
         MEASURED: pl.when(joules <= MOST_JOULES).then(joules),
         "hosts": pl.when(~hosts.str.to_lowercase().is_in(["none assigned", "unknown", "none"])).then(hosts),
     }
+
+
+def _features(text: pl.Expr) -> pl.Expr:
+    """The features of nodes where they are joined by & and |, with parentheses; null where they are counted, or in
+    brackets."""
+    return pl.when(text.str.contains(rf"^{GROUP}(?:[&|,]{GROUP})*$") & ~text.str.contains(NOTHING)).then(text)
+
+
+def _dependency(text: pl.Expr) -> pl.Expr:
+    """For whom a job waited. As it did start, the others had ended as it wanted them to: that they end is left. (An
+    array of `aftercorr` is left as it is: of it, one task counts.)"""
+    plain = text.str.replace_all(r"\(\w+\)|_\*", "")
+    known = plain.str.contains(rf"^{ONE_MORE}(?:,{ONE_MORE})*$")
+    return pl.when(known).then(plain.str.replace_all("after(?:ok|notok):", "afterany:"))
 
 
 def nodes_of(have: set[str]) -> pl.Expr:

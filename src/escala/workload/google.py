@@ -262,7 +262,7 @@ def _jobs(events: pl.DataFrame) -> pl.DataFrame:
         user=told["user"],
         group=told["parent_collection_id"],
         queue=told["scheduling_class"],
-        priority=told["priority"],
+        rank=told["priority"],
         job_name=pl.coalesce(told["collection_name"], "collection_id"),
         executable=told["collection_logical_name"],
         reserved=told["alloc_collection_id"],

@@ -17,13 +17,15 @@ from escala.workload.ignored import AMOUNTS
 from escala.workload.shapes import BEGIN
 
 COMPONENT = r"^(\d+)\+\d+$"  # JobID
+WHOLE = (BEGIN, "dependency", "nice")
+"""What the components were given together."""
 TOGETHER_S = 2.0  # Slurm writes the starts of one job at most some seconds apart
 
 
 def joined(frame: pl.DataFrame, shapes: Iterable[str] = ()) -> pl.DataFrame:
     """Records for `clean` (job_id, submit_s, wait_s, runtime_s, walltime_s, cores, ...) with one for each heterogeneous
     job, in the place of its first component. shapes: columns of what a component asks for, which the whole job does not
-    have."""
+    have but for `WHOLE`."""
     start = pl.col("submit_s") + pl.col("wait_s")
     marked = frame.with_columns(whole=pl.col("job_id").str.extract(COMPONENT), start=start, row=pl.int_range(pl.len()))
     known = pl.col("whole").is_not_null() & pl.col("start").is_not_null()
@@ -40,7 +42,7 @@ def joined(frame: pl.DataFrame, shapes: Iterable[str] = ()) -> pl.DataFrame:
         pl.col("walltime_s", *AMOUNTS).max(),
     )
     several = pl.col("job_id") == pl.col("whole")
-    groups = groups.with_columns(pl.when(~several).then(name).alias(name) for name in shapes if name != BEGIN)
+    groups = groups.with_columns(pl.when(~several).then(name).alias(name) for name in shapes if name not in WHOLE)
     groups = groups.with_columns(wait_s=pl.col("start") - pl.col("submit_s"))
     return (
         pl.concat([marked.filter(~known).select(*frame.columns, "row"), groups.select(*frame.columns, "row")])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from escala.errors import number_of
 from escala.workload.columns import NAMED
 from escala.workload.found import Found
-from escala.workload.shapes import LATER
+from escala.workload.shapes import FEATURES, LATER
 from escala.workload.transform import OF_WHOLE, of_whole
 
 NODES = "nodes"
@@ -29,10 +29,10 @@ AMOUNTS = {
     "licences": "licences",
     "constraints": "features of nodes",
     "reserved": "reservations",
-    "dependency": "dependencies or begin times",
+    "waits_for": "dependencies or begin times",
     "array_throttle": "limits of arrays",
 }
-LABELS = {"partition": "partitions", "queue": "queues", "qos": "QOS", "priority": "priorities"}
+LABELS = {"partition": "partitions", "queue": "queues", "qos": "QOS", "rank": "priorities"}
 SCORED = ("partitions", "queues", "QOS")
 """Of these, what a score file may give priorities by name."""
 OF_NODES = ("GPUs", "memory")
@@ -41,8 +41,8 @@ PARTED = ("partitions", "queues")
 """And what says on which nodes of a site a job may lie."""
 SHAPED = ("reservations", "QOS")
 """And what Slurm's rules heed on a site that describes it."""
-COLUMNS = (*AMOUNTS, "priority", *NAMED)
-KEPT = tuple(name for name in LATER if name not in COLUMNS)
+COLUMNS = (*AMOUNTS, "rank", *NAMED)
+KEPT = (*LATER, FEATURES, "nice")
 """Text columns of a reader's frame beside those that every workload has; of `NAMED` it keeps what tells something
 (`said_nothing`)."""
 DROPPED = tuple(name for name in COLUMNS if name not in NAMED)
@@ -56,10 +56,10 @@ NAMES = {  # how tables and JSON call them: lower case, letters only
     **dict.fromkeys(("licenses", "licences", "license", "licence"), "licences"),
     **dict.fromkeys(("features", "feature", "constraints", "constraint", "gpuspec", "nodetype"), "constraints"),
     **dict.fromkeys(("reservation", "reservationname", "reservationid"), "reserved"),
-    **dict.fromkeys(("dependency", "dependencies", "depend", "depends"), "dependency"),
+    **dict.fromkeys(("dependency", "dependencies", "depend", "depends"), "waits_for"),
     **dict.fromkeys(("partition", "partitionname"), "partition"),
     **dict.fromkeys(("qos", "qosname"), "qos"),
-    **dict.fromkeys(("priority", "prio"), "priority"),
+    **dict.fromkeys(("priority", "prio"), "rank"),
     **dict.fromkeys(("account", "accountname", "project"), "account"),
     **dict.fromkeys(("group", "groupname", "usergroup"), "group"),
     **dict.fromkeys(("jobname",), "job_name"),

@@ -39,7 +39,7 @@ MESSAGE = re.compile(r"R=(\d{1,9}),W=([\d:]{1,29}),J=")
 ENDED_FROM_OUTSIDE = {"BESTEFFORT_KILL", "FRAG_JOB_REQUEST"}
 ROWS = 5000  # jobs of a part
 
-TOLD = ("on_nodes", "gpus", "licences", "constraints", "reserved", "dependency", "group", "account", "job_name")
+TOLD = ("on_nodes", "gpus", "licences", "constraints", "reserved", "waits_for", "group", "account", "job_name")
 ASKED = ("nodes", "tasks", "cores_per_task", "tasks_per_node", "gpus_per_node", "exclusive", "array_id", BEGIN)
 _NUMBERS = ("submit_s", "runtime_s", "walltime_s", "cores", "wait_s")
 _TEXTS = ("job_id", "user", "queue", "status", *TOLD)
@@ -204,7 +204,7 @@ def _told(job: Job, request: Request | None, shapes: bool) -> dict[str, str | No
         "gpus": str(request.gpus) if request and request.gpus else None,
         "licences": str(request.licences) if request and request.licences else None,
         "constraints": next((one for one in wanted if one), None),
-        "dependency": " ".join(job.names("dependencies") or []) or None,
+        "waits_for": " ".join(job.names("dependencies") or []) or None,
         "group": job.text("group", "job_group"),
         "account": job.text("project"),
         "job_name": job.text("name", "job_name"),

@@ -109,7 +109,7 @@ def _records(ended: pl.DataFrame, cores: Cores, submission: Submission, shapes: 
             "constraints"
         ),
         pl.coalesce(_key("resvname"), _key("resvID")).alias("reserved"),
-        pl.coalesce(_key(r"(?:Resource_List\.)?depend"), pl.when(late).then(pl.lit("yes"))).alias("dependency"),
+        pl.coalesce(_key(r"(?:Resource_List\.)?depend"), pl.when(late).then(pl.lit("yes"))).alias("waits_for"),
         pl.coalesce(_key(r"Resource_List\.qos"), _key("qos")).alias("qos"),
         _key("group").alias("group"),
         _key("jobname").alias("job_name"),

@@ -29,6 +29,8 @@ BY_END = ("slurm", "pbs", "oar")
 """Formats that list jobs as they end, or in any order."""
 COUNTED = tuple(name for name in (*AMOUNTS, *LABELS) if name not in SCHEMA)
 """Columns that are counted, and then dropped."""
+UNSEEN = {"dependency": "waits_for", "priority": "rank"}
+"""Columns that the scheduler slurm alone looks at, which takes no stream, and as which of `COUNTED` they count."""
 
 
 class Pieces:
@@ -115,6 +117,11 @@ class Pieces:
     def _seen(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The columns at which a stream looks, and those that it counts alone."""
         known = (*SCHEMA, "limited", "flops", BEGIN, *OF_NODES, "line", *COUNTED, *self.keeps)
+        frame = frame.with_columns(
+            pl.col(name).cast(pl.String).alias(counted)
+            for name, counted in UNSEEN.items()
+            if name in frame.columns and counted not in frame.columns
+        )
         return frame.select(name for name in frame.columns if name in known or name.startswith("demand_"))
 
 

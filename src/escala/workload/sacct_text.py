@@ -62,6 +62,7 @@ WANTED = (
     ),
     *(
         "priority",
+        "dependency",
         "reservation",
         "constraints",
         "licenses",

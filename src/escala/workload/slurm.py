@@ -159,7 +159,7 @@ def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, kee
     first, second = ("submit_at", "eligible_at") if submission == "submit" else ("eligible_at", "submit_at")
     owners = {"user": pl.coalesce(_text(name, have) for name in ("user", "uid")), "partition": _text("partition", have)}
     owners |= {"account": _text("account", have), "submit_s": pl.coalesce(first, second)}
-    frame = keep(frame.with_columns(**owners, **_ignored(have, submission, shapes), **more), 0.0)
+    frame = keep(frame.with_columns(**owners, **_ignored(have, submission, more), **more), 0.0)
     waiting, running = _unfinished(frame, have)
     counts["never started"] = _noted("never started", frame, waiting, firsts)
     counts["still running"] = _noted("still running", frame, running & ~waiting, firsts)
@@ -175,14 +175,17 @@ def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, kee
     return SlurmLog(frame, {rule: count for rule, count in counts.items() if count}, firsts)
 
 
-def _ignored(have: set[str], submission: str, shapes: bool) -> dict[str, pl.Expr]:
-    """What no replay looks at, and names, as the text of `ignored.COLUMNS`. With `shapes` jobs wait until they were
-    eligible."""
+def _ignored(have: set[str], submission: str, more: dict[str, pl.Expr]) -> dict[str, pl.Expr]:
+    """What no replay looks at, and names, as the text of `ignored.COLUMNS`. more: what is taken with `shapes`, by which
+    jobs wait until they were eligible."""
     tres = [_text(name, have) for name in ("alloctres", "reqtres")]
     gres = [_text(name, have).str.extract(r"gpu[\w:]*:(\d+)") for name in ("allocgres", "reqgres")]
     line = _text("submitline", have)
     late = (pl.col("eligible_at") - pl.col("submit_at") > 1.0) if submission == "submit" else pl.lit(False)
     after = line.str.contains(r"\s(--dependency[= ]|-d ?\w)") | late.fill_null(False)
+    after = after.fill_null(late) | _text("dependency", have).is_not_null()
+    shapes, nothing = bool(more), pl.lit(None, dtype=pl.String)
+    waits = more.get("dependency", nothing).is_not_null() | pl.lit(shapes and "eligible" in have)
     return {
         "on_nodes": pl.when(pl.lit(not shapes)).then(asked.nodes_of(have).cast(pl.String)),
         "gpus": pl.coalesce(*(text.str.extract(r"gres/gpu[^=,]*=(\d+)") for text in tres), *gres),
@@ -190,15 +193,15 @@ def _ignored(have: set[str], submission: str, shapes: bool) -> dict[str, pl.Expr
         "licences": pl.coalesce(
             _text("licenses", have), *(text.str.extract(r"(?:^|,)license/[^=,]*=(\d+)") for text in tres)
         ),
-        "constraints": _text("constraints", have),
+        "constraints": pl.when(more.get("features", nothing).is_null()).then(_text("constraints", have)),
         "reserved": _text("reservation", have),
         "array_throttle": pl.when(line.str.contains(asked.THROTTLE) & pl.lit(not shapes)).then(pl.lit("yes")),
-        "dependency": pl.when(pl.lit(not (shapes and "eligible" in have)) & after.fill_null(late)).then(pl.lit("yes")),
+        "waits_for": pl.when(~waits & after).then(pl.lit("yes")),
         "qos": _text("qos", have),
         "group": pl.coalesce(_text(name, have) for name in ("group", "gid")),
         "job_name": _text("jobname", have),
         "executable": pl.lit(None, dtype=pl.String),
-        "priority": _text("priority", have),
+        "rank": _text("priority", have),
     }
 
 

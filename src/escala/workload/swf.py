@@ -131,7 +131,7 @@ def _names(frames: Iterable[pl.DataFrame]) -> Names:
 def _records(frame: pl.DataFrame, names: Names, header: dict[str, list[str]]) -> tuple[pl.DataFrame, float | None]:
     """Lines as records for a `Keep`, and the Unix time of their clock's 0."""
     partition = ["partition"] if names.partitions else []
-    before = [pl.col("preceding job").alias("dependency")] if names.before else []
+    before = [pl.col("preceding job").alias("waits_for")] if names.before else []
     records = frame.select(
         pl.col("job number").alias("job_id"),
         pl.col("submit time").alias("submit_s"),

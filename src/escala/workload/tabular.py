@@ -244,7 +244,7 @@ def records(
         if name in TIMES or name.startswith(ESTIMATE):
             factor = _factor(units.get(column, layout.units.get(column, unit or "s")), path)
             fields[name] = _times(values, factor, name, path, rows)
-        elif (SCHEMA | OPTIONAL).get(name) == pl.String() or name in COLUMNS:
+        elif (SCHEMA | OPTIONAL).get(name) == pl.String():
             fields[name] = _text(values)
         elif (SCHEMA | OPTIONAL).get(name) == pl.Boolean():
             fields[name] = _truths(values, name, path, rows)

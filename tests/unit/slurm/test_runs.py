@@ -22,7 +22,6 @@ from tests.unit.slurm.by_hand import jobs, starts
         ({"tasks": [9], "nodes": [None]}, "needs 9"),
         ({"gpus_per_node": [1]}, "0 nodes that could run it"),
         ({"partition": ["nowhere"]}, "no partition 'nowhere'"),
-        ({"features": ["fast"]}, "feature 'fast'"),
         ({"gpus_per_node": [1], "gpu_kind": ["h100"]}, "kind 'h100'"),
         ({"walltime_s": [1e6]}, "allows 86400 s"),
         ({"dependency": ["afterwards:1"]}, "afterwards:1"),
