@@ -29,8 +29,11 @@ WORKERS ?= 2
 # Left out of the smoke subset: digests, pages, studies, solvers, and every shared log.
 NOT_SMOKE := digests docs unit/report unit/studies unit/optimum unit/multi unit/workload/test_traces.py
 # The compiled code, with every array access checked: worlds and inputs made for it. `make fuzz` runs the others that touch it as well.
-BOUNDED ?= laws/test_slurm_*.py memory oracle unit/multi unit/prediction/test_features.py unit/workload/test_mutated_logs.py
-BOUNDED_TOO := laws golden contracts unit/kernel unit/envs unit/slots unit/policies unit/optimum unit/prediction/test_trees.py unit/test_predictors.py \
+BOUNDED ?= laws/test_slurm_*.py memory oracle unit/kernel unit/multi unit/workload/test_mutated_logs.py unit/envs/test_recurrent.py \
+	unit/policies/test_parts_by_commands.py unit/prediction/test_features.py unit/prediction/test_trees.py unit/slots/test_slot_layers.py \
+	unit/slots/test_slots_shortest.py unit/slurm/test_fair_share.py unit/slurm/test_rules.py live/test_desk.py live/test_shields.py \
+	live/test_agents.py::test_slotted_agents_count_all_jobs_where_rows_are_given_anew live/test_slurm_desk.py::test_reservations_of_the_site
+BOUNDED_TOO := laws golden contracts unit/envs unit/slots unit/policies unit/optimum unit/test_predictors.py \
 	unit/workload/test_swf.py
 WORLDS ?= 10000
 OUT ?= demo-out
@@ -71,6 +74,7 @@ test-fast: $(STAMP)
 
 test-bounds: $(STAMP)
 	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 ESCALA_CACHE_DIR=$(VENV)/bounds-cache $(PYTEST) -n $$(($(WORKERS) + 1)) --dist worksteal -m "not slow and not learn and not long" $(addprefix tests/,$(BOUNDED))
+	NUMBA_BOUNDSCHECK=1 ESCALA_CACHE_DIR=$(VENV)/bounds-cache $(BIN)/python -m tests.bounded
 
 # They mostly wait, each file beside a Slurm of its own.
 test-slurm: $(STAMP)
@@ -104,7 +108,7 @@ fuzz: $(STAMP)
 	$(BIN)/python -m tests.live.fuzz --worlds $(WORLDS) --shapes
 	$(BIN)/python -m tests.live.fuzz --worlds $$(($(WORLDS) / 100)) --sites  # some seconds each
 	$(PYTEST) -n $(WORKERS) -m long
-	$(MAKE) test-bounds BOUNDED="$(BOUNDED_TOO)"
+	$(MAKE) test-bounds BOUNDED="$(BOUNDED) $(BOUNDED_TOO)"
 	$(BIN)/python -m tests.attacks.mutations --count $(WORLDS)
 
 slurm-lab:

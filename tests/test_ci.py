@@ -14,6 +14,8 @@ from types import ModuleType
 
 import pytest
 
+from escala.compile.sources import source_hash
+from tests.bounded import unmade
 from tests.release import MOST_BYTES, NEEDED, faults
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,34 +31,24 @@ def test_the_workflow_makes_all_that_ci_makes() -> None:
     assert made - {"check"} - set(re.findall(r"run: make ([\w-]+)", jobs)) == set(), "make test checks first"
 
 
-def test_bounds_are_checked_of_every_part_that_is_compiled() -> None:
-    """By the tests that run what its compiled code writes."""
-    run_by = {
-        "kernel": "tests/oracle",
-        "kernel/slurm": "tests/laws/test_slurm_*.py",
-        "envs/core": "tests/memory",
-        "envs/rjms": "tests/memory",
-        "envs/slots": "tests/memory",
-        "envs/slots/team": "tests/unit/multi",
-        "agents/direct_search": "tests/memory",
-        "agents/training": "tests/memory",
-        "optimum": "tests/memory",
-        "prediction": "tests/unit/prediction/test_features.py",
-        "workload": "tests/unit/workload/test_mutated_logs.py",
-    }
-    sources = ROOT / "src" / "escala"
-    marked = (
-        path
-        for path in sources.rglob("*.py")
-        if re.search(r"^ *@(compiled|lean)\b", path.read_text(encoding="utf-8"), re.MULTILINE)
+def test_bounds_are_checked_of_every_compiled_function(tmp_path: Path) -> None:
+    """Or `make test-bounds` ends with its name: code of all is looked for, inner functions and those that Python
+    calls."""
+    recipe = re.search(r"^test-bounds:.*((?:\n\t.*)*)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert recipe is not None and recipe[1].endswith(
+        " ESCALA_CACHE_DIR=$(VENV)/bounds-cache $(BIN)/python -m tests.bounded"
     )
-    compiled = {path.parent.relative_to(sources).as_posix() for path in marked}
-    bounded = re.search(r"^BOUNDED \?= (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    assert (
-        bounded is not None
-        and compiled == set(run_by)
-        and set(run_by.values()) == {f"tests/{part}" for part in bounded[1].split()}
+    every = list(unmade(tmp_path))
+    marked = sum(
+        len(re.findall(r"^ *@(?:compiled|lean|inlined|summed)\b", path.read_text(encoding="utf-8"), re.MULTILINE))
+        for path in (ROOT / "src" / "escala").rglob("*.py")
     )
+    assert len(every) == marked > 800
+    lanes = tmp_path / f"lanes-{source_hash(ROOT / 'src' / 'escala' / 'kernel' / 'lanes.py')}" / "kernel_0"
+    lanes.mkdir(parents=True)
+    for file in ("lanes.join.inner-58.py311-0.nbc", "lanes.leave-71.py311.nbi"):
+        (lanes / file).touch()
+    assert set(every) - set(unmade(tmp_path)) == {"kernel/lanes.py: join", "kernel/lanes.py: leave"}
 
 
 def test_the_workflow_tries_the_slurm_that_ci_installs_and_later_ones() -> None:

@@ -57,6 +57,15 @@ def test_what_runs_when_a_decision_begins_counts(run: Engine) -> None:
     assert got.nodes == {"A": "1", "B": "0", "C": "2"}
 
 
+def test_a_plan_on_a_node_that_falls_asleep_is_made_anew(run: Engine) -> None:
+    """J (two nodes, held to 240) comes at 40, when both nodes are on, and is planned at 200, when A ends. At 50 node 1
+    goes off, so J is planned at 240: K (held to 110, 100 s) has node 1 before that, woken to 130. It would not, were J
+    still planned on that node at 200."""
+    jobs = [job("A", 0, 200), job("B", 0, 50), job("J", 40, 10, 2, 400), job("K", 60, 100)]
+    got = run(jobs, [1, 1], "conservative", shutdown="hold:0.5")
+    assert got.start == {"A": 0, "B": 0, "K": 130, "J": 260}
+
+
 # --- hold:FRACTION:SECONDS ----------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("shutdown", "start"),

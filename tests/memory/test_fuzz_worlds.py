@@ -22,7 +22,7 @@ from escala.envs.rjms import hold_features, queue_features
 from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.envs.rjms.scheduling import SchedulingBatch
 from escala.envs.slots.policy import SlotPolicy
-from escala.optimum import Instance, bound
+from escala.optimum import Instance, PowerInstance, bound, energy_bound, on_machines
 from escala.optimum.search import search
 from escala.policies import Rollout
 from tests.memory.dice import OFF, SCHEDULING, scheduling_dice, shutdown_dice
@@ -118,15 +118,18 @@ def test_days_played_by_policies_of_the_kernel(size: str) -> None:
 
 
 @pytest.mark.parametrize("placement", ["start-now", "reserve"])
-@pytest.mark.parametrize("observation", ["compact", "image"])
-def test_slots(placement: str, observation: str) -> None:
+@pytest.mark.parametrize(
+    "shown", [{}, {"observation": "image"}, {"observation": "image", "dtype": "float32"}, {"queue": "shortest"}]
+)
+def test_slots(placement: str, shown: dict[str, Any]) -> None:
     rng = np.random.default_rng(0)
-    options = {"placement": placement, "observation": observation, "slots": 3, "horizon": 16}
+    options = {"placement": placement, "slots": 3, "horizon": 16, **shown}
     for seed in range(8):
         platform, logs = days(seed)
         pool = escala.read_platform(f"{platform.total_cores}x1:none")
         length = pl.col("walltime_s").ceil()
-        whole = {"submit_s": pl.col("submit_s").floor(), "runtime_s": length, "walltime_s": length}
+        pause = pl.when(pl.int_range(pl.len()) < 3).then(0).otherwise(200)  # longer than anything is remembered
+        whole = {"submit_s": pl.col("submit_s").floor() + pause, "runtime_s": length, "walltime_s": length}
         even = [jobs.with_jobs(jobs.jobs.with_columns(**whole)) for jobs in logs]
         env = gymnasium.make_vec("escala/Slots-v0", num_envs=4, workload=even, platform=pool, **options)
         env.reset(seed=0)
@@ -147,6 +150,20 @@ def test_single_node_jobs_in_slots() -> None:
         escala.simulate(escala.Workload.from_jobs(jobs), platform, scheduler=SlotPolicy("packer", slots=2))
 
 
+def test_commands_that_switch_nodes() -> None:
+    """Any node at any decision, also those that there are not."""
+    done = set[bool]()
+    for seed in range(6):
+        platform, logs = days(seed, "long")
+        rng = random.Random(seed)
+
+        def switch(view: Any, act: Any, rng: random.Random = rng, n: int = platform.n_nodes) -> None:
+            done.update((act.wake if rng.random() < 0.5 else act.switch_off)(rng.randint(-1, n)) for _ in range(3))
+
+        escala.simulate(logs[0], platform, scheduler="easy", shutdown=switch, oversized="drop")
+    assert done == {True, False}
+
+
 def test_look_ahead() -> None:
     for seed in range(4):
         platform, logs = days(seed)
@@ -164,3 +181,19 @@ def test_bounds(objective: str) -> None:
         instance = Instance(*columns, np.array([platform.total_cores]), objective)
         lower = bound(instance, steps=("wspt", "lagrange")).lower
         assert lower is not None and lower <= search(instance, effort=0.01).value * (1 + 1e-9)
+
+
+def test_bounds_of_machines_energy_and_many_jobs() -> None:
+    """Several machines; lives of nodes; parts of a schedule that are annealed; starts that no optimum has."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        jobs = 160 if seed < 2 else 6
+        release, length, wide = rng.integers(0, 40, jobs), rng.integers(1, 9, jobs), rng.integers(1, 5, jobs)
+        instance = Instance(release, length, wide, np.array([4]), "wait")
+        best = search(instance, effort=0.05, seed=seed)
+        assert 0 <= on_machines(instance, 2, effort=0.05).value <= best.value
+        if jobs < 10:
+            found = bound(instance, steps=("wspt", "lagrange", "exact"))
+            assert found.lower is not None and found.lower <= best.value * (1 + 1e-9)
+        day = PowerInstance(release, length, wide, release + 5, 4, 60.0, 95.0, 7e3, 4e3, on_at_start=seed % 3)
+        assert energy_bound(day, rounds=200, max_cells=50).lower_j >= 0.0

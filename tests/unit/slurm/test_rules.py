@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import escala
-from tests.unit.slurm.by_hand import QUICK, jobs, starts
+from tests.unit.slurm.by_hand import QUICK, jobs, nodes, starts
 
 
 def test_a_job_starts_at_the_first_tick_of_either_pass(site: Any) -> None:
@@ -35,6 +35,13 @@ def test_builtin_never_passes_the_first(site: Any) -> None:
     work = jobs((0, 50, 60, 3), (1, 50, 60, 2), (2, 20, 60, 1))
     assert starts(work, site(more="SchedulerType=sched/builtin\n" + QUICK))[2] > 50
     assert starts(work, site())[2] < 3
+
+
+def test_jobs_of_one_core_are_put_at_the_end_where_that_is_asked(site: Any) -> None:
+    """Nodes of two cores. A, C and D have one core each: the last node has room for two of them. B has two."""
+    work = jobs(*[(k, 50, 60, 1) for k in range(4)], tasks=[1, 2, 1, 1])
+    for more, expected in (("", ["0", "1", "0", "2"]), (",pack_serial_at_end", ["3", "0", "3", "2"])):
+        assert nodes(work, site(nodes="NodeName=n[1-4] CPUs=2", more=QUICK + more)) == expected
 
 
 def test_backfill_must_end_before_the_reservation(site: Any) -> None:
