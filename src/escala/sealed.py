@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from escala.errors import EscalaError, number_of
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, JOB
+from escala.naming import UNNAMED
 
 NODE_STATES = ("on", "switching_on", "off", "switching_off")  # by code of NODE.power
 MOST_COMMANDS, TRIES = 1_000_000, 10
@@ -44,9 +46,15 @@ class QueuedJob(NamedTuple):
     part_cores: int = 0  # free cores that a node needs to have room for a part
     parts_per_node: int = 0  # at most
     node_set: int = 0  # of `View.node_sets`, the nodes on which they may lie
+    partition: str | None = None  # as the log has it, or its queue; None, here and below: it says nothing
+    account: str | None = None
+    qos: str | None = None
+    priority: int | None = None  # that the job brings, not what a site would compute
+    nice: int = 0
 
 
-TOLD = QueuedJob._fields.index("parts")
+_job = functools.partial(tuple.__new__, QueuedJob)  # of values in the order of the fields
+NO_PARTS = (0, 0, 0, 0)
 
 
 class EndedJob(NamedTuple):
@@ -93,36 +101,36 @@ def sealed(function: Callable[..., Any]) -> Callable[..., Any]:
     return shut
 
 
-# What may be asked. Each takes the tables and the number of the simulation, and gives values or fresh arrays.
+# What may be asked. Each takes the tables (`_queue`: all of the simulation) and the number of the simulation, and gives
+# values or fresh arrays.
 
 
-def _queue(w: Any, i: int) -> list[QueuedJob]:
-    rows = []
+def _queue(simulation: Any, i: int) -> list[QueuedJob]:
+    w, rows = simulation.world, []
     row, after = w.s["first"].item(i), w.run["next"][i]
     while row != codes.NONE:
         rows.append(row)
         row = after.item(row)
-    return _queued(w, i, rows) if rows else []
+    return _queued(simulation, i, rows) if rows else []
 
 
-def _queued(w: Any, i: int, rows: list[int]) -> list[QueuedJob]:
-    now, at = w.s["now"].item(i), np.array(rows)
-    demands = map(tuple, w.demand[i, at].tolist()) if w.demand.shape[1] else [()] * len(rows)
-    columns = zip(rows, w.job[i, at].tolist(), demands, strict=True)
-    found = [
-        QueuedJob(row, cores, walltime / SECOND, submit / SECOND, (now - submit) / SECOND, user, single == 1, demand)
-        for row, (submit, _, walltime, cores, _, _, single, user), demand in columns
-    ]
-    if w.o["plain"].item(i):
-        return found
-    return [QueuedJob._make((*job[:TOLD], *parts)) for job, parts in zip(found, _parts(w, i, at), strict=True)]
+def _queued(simulation: Any, i: int, rows: list[int]) -> list[QueuedJob]:
+    w, named = simulation.world, simulation.named(i)
+    at = np.array(rows)
+    job = w.job[i, at]
+    times = job["walltime"], job["submit"], w.s["now"].item(i) - job["submit"]
+    columns = rows, job["cores"].tolist(), *((us / SECOND).tolist() for us in times), job["user"].tolist()
+    demands = map(tuple, w.demand[i, at].tolist()) if w.demand.shape[1] else repeat(())
+    parts = map(repeat, NO_PARTS) if w.o["plain"].item(i) else zip(*_parts(w, i, at), strict=True)
+    names = map(repeat, UNNAMED) if named is None else zip(*(named[row] for row in rows), strict=True)
+    return list(map(_job, zip(*columns, (job["single"] == 1).tolist(), demands, *parts, *names)))
 
 
 def _parts(w: Any, i: int, rows: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
     """What each of these jobs is made of: parts, cores that a node needs for one, how many a node may hold, and the set
     of nodes on which they may lie."""
     if w.o["plain"].item(i):
-        return [(0, 0, 0, 0)] * len(rows)
+        return [NO_PARTS] * len(rows)
     job = w.job[i][rows]
     one = (job["single"] > 0).astype(np.int64)
     found = np.stack([one, one * job["cores"], one, 0 * one], axis=1)
@@ -206,7 +214,6 @@ def _waiting_work(w: Any, i: int) -> float:
 QUESTIONS: dict[str, Callable[[Any, int], Any]] = {
     "now_s": lambda w, i: w.s["now"].item(i) / SECOND,
     "queue_length": lambda w, i: w.s["n_queued"].item(i),
-    "queue": _queue,
     "waiting_work": _waiting_work,
     "n_nodes": lambda w, i: w.o["n_nodes"].item(i),
     "node_states": lambda w, i: [NODE_STATES[p] for p in w.node["power"][i].tolist()],
@@ -218,21 +225,21 @@ QUESTIONS: dict[str, Callable[[Any, int], Any]] = {
     "free_any": _free_any,
     "idle_since_s": _idle_since,
 }
-RUNNING, KINDS = "running", "kinds"
+QUEUE, RUNNING, KINDS = "queue", "running", "kinds"
 FIELDS = ("submit", "runtime", "walltime", "cores", "load", "killed", "single", "user")  # of a job, as unpacked above
 assert JOB.names == FIELDS
 
 
 def eyes(simulation: Any, i: int) -> Callable[[str], Any]:
-    """The sealed function behind a View: answers QUESTIONS, RUNNING and KINDS."""
+    """The sealed function behind a View: answers QUESTIONS, QUEUE, RUNNING and KINDS."""
 
     def answer(what: str) -> Any:
         if what == KINDS:
             return tuple(simulation.kinds)
-        found = (
-            _running(simulation.world, i, simulation.table) if what == RUNNING else QUESTIONS[what](simulation.world, i)
-        )
-        if simulation.numbers is None or what not in (RUNNING, "queue"):
+        if what not in (QUEUE, RUNNING):
+            return QUESTIONS[what](simulation.world, i)
+        found: list[Any] = _queue(simulation, i) if what == QUEUE else _running(simulation.world, i, simulation.table)
+        if simulation.numbers is None:
             return found
         return [job._replace(row=simulation.numbers.item(job.row)) for job in found]
 
@@ -265,7 +272,7 @@ def _ended(w: Any, i: int, first: int) -> list[EndedJob]:
 
 def submitted(simulation: Any, i: int, row: int) -> QueuedJob:
     """The job of a row that waits, whose length nobody has told yet."""
-    return _queued(simulation.world, i, [row])[0]
+    return _queued(simulation, i, [row])[0]
 
 
 def foresight(simulation: Any, i: int) -> Callable[[int], float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
@@ -23,6 +23,7 @@ from escala.kernel.clock import SECOND
 from escala.kernel.drive import DRIVERS, SINGLE
 from escala.kernel.state import World
 from escala.kernel.world import table_of
+from escala.naming import Named, named_in
 from escala.options import Options, Plan, microseconds
 from escala.partitions import pooled
 from escala.parts import most_single
@@ -46,7 +47,8 @@ class Simulation:
     """A batch of simulations on one platform: workloads + plan + options -> arrays; advance, command, result.
 
     workloads: one, or one for each simulation. The kernel's tables are `world`, see `escala.kernel.state`. partitions:
-    False: a site is one pool. numbers: by row, that by which a View and Commands know a job; None: the row itself."""
+    False: a site is one pool. numbers: by row, that by which a View and Commands know a job; None: the row itself.
+    names: by simulation, what `named` gives, made when it is asked for."""
 
     def __init__(
         self,
@@ -59,6 +61,7 @@ class Simulation:
         self.workloads = [workloads] if isinstance(workloads, Workload) else list(workloads)
         self.platform, self.options = platform, options or Options()
         self.numbers: NDArray[np.int64] | None = None
+        self.names: dict[int, Sequence[Named] | Mapping[int, Named] | None] = {}
         plans = [plan] * len(self.workloads) if isinstance(plan, Plan) else list(plan)
         self.workloads = [met(w, platform) for w in self.workloads]
         for w in self.workloads:
@@ -270,6 +273,12 @@ class Simulation:
         if kind == calls.TIMER:
             self.make_room(i, 1)
         return int(calls.command(self.table, i, kind, a, b))
+
+    def named(self, i: int) -> Sequence[Named] | Mapping[int, Named] | None:
+        """By row, what the log of simulation i says of jobs by name; None: nothing."""
+        if i not in self.names:
+            self.names[i] = named_in(self.workloads[i].jobs, self.admitted[i].rows)
+        return self.names[i]
 
     def make_room(self, i: int, timers: int) -> None:
         """Room for so many more timers in simulation i."""

@@ -24,6 +24,7 @@ from escala.workload.tasks import ints_of
 MIXED = f"GPUs without a kind bind in total only: the platform has several kinds on nodes {OF_SOME}"
 NO_FEATURES = "the platform has no features of nodes"
 SLURM = "the scheduler slurm alone looks at it"
+SHOWN = f"{SLURM}, and policies of your own, which see it"
 JOBS = "jobs "
 """The start of a reason that says all by itself: the column does count."""
 ACROSS = f"{JOBS}of several nodes that name several partitions may lie across them, where Slurm takes one"
@@ -83,7 +84,7 @@ def unseen_in(jobs: pl.DataFrame, platform: Platform, parted: Parted | None = No
     but slurm, and why. parted: the partitions that take them."""
     counts = counting(jobs, platform, parted)
     asked = [name for name in SHAPES if name != BEGIN and name in jobs.columns and jobs[name].null_count() < len(jobs)]
-    why = {name: SLURM if name not in OF_NODES else f"the platform {counts[name]}" for name in asked}
+    why = {name: _why_not(name) if name not in OF_NODES else f"the platform {counts[name]}" for name in asked}
     found = {name: reason for name, reason in why.items() if name not in OF_NODES or counts[name]}
     if counts.get(EXCLUSIVE):
         start = "" if ints_of(jobs, EXCLUSIVE, 0).any() else f"{UNLIKE}: "
@@ -93,6 +94,11 @@ def unseen_in(jobs: pl.DataFrame, platform: Platform, parted: Parted | None = No
         found |= {"closed": CLOSED} if platform.closed else {}
         found |= {"limits": LIMITED} if any(platform.qos_limits.values()) else {}
     return found | ({KIND: MIXED} if KIND in asked and KIND not in found and _mixed(jobs, platform) else {})
+
+
+def _why_not(name: str) -> str:
+    """Why a column that is not of `OF_NODES` does not count."""
+    return SHOWN if name in ("nice", "priority") else SLURM
 
 
 def _of_partitions(parted: Parted) -> dict[str, str]:

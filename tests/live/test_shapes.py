@@ -288,7 +288,8 @@ def test_what_does_not_count_is_said_once_as_in_a_run() -> None:
             assert orders.starts[0].nodes == ((0, 1, 1),)
     assert [str(one.message) for one in said] == [
         "what jobs ask for by features does not count: the platform has no features of nodes",
-        "what jobs ask for by nice does not count: the scheduler slurm alone looks at it",
+        "what jobs ask for by nice does not count: the scheduler slurm alone looks at it, and policies of your own, "
+        "which see it",
     ]
 
 

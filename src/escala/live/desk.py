@@ -27,9 +27,11 @@ from escala.live.rows import Rows
 from escala.live.snapshot import DEMAND, IN_ORDER, Snapshot
 from escala.live.state_file import reading_state, take_state, told_state, write_state
 from escala.live.tables import Tables, stand_ins
-from escala.partitions import apart, gives_whole_nodes, pooled
+from escala.naming import named_by
+from escala.partitions import apart, described, gives_whole_nodes, pooled
 from escala.parts import Parts
 from escala.platform import Platform, read_platform
+from escala.platform.site import Site
 from escala.policies.run import TURNS, decider
 from escala.policy import counts_of, name_of
 from escala.simulation import Simulation
@@ -64,6 +66,8 @@ class Desk:
         self._rows = Rows(self._asked, self._tables, self._carried)
         simulation = self._tables.simulation
         self._turns = {who: decider(policy, simulation, 0, None) for who, policy in self._asked.objects.items()}
+        parts = self.platform.partitions if isinstance(self.platform, Site) and described(self.platform) else []
+        self._partition = next((one.name for one in parts), None) if len(parts) == 1 else None  # of all jobs
         spans = [(p.switch_on_s, p.switch_off_s) for p in self.platform.profiles] or [(0.0, 0.0)]
         self._spans: NDArray[np.int64] = microseconds(np.array(spans))[self.platform.profile_of]
 
@@ -148,6 +152,8 @@ class Desk:
             raise _misplaced(tables.simulation.world, snapshot)
         rows.loaded(snapshot)
         tables.simulation.numbers = rows.numbers
+        if self._turns:
+            tables.simulation.names[0] = named_by(snapshot.shapes, rows.jobs["row"].tolist(), self._partition)
         for policy in self._asked.insiders:
             policy.loaded(tables.simulation, 0, len(carried.users), rows.ended)
 

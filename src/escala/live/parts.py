@@ -14,6 +14,7 @@ from escala.live.shapes import MEMORY as MEMORY_MB
 from escala.live.shapes import OF_KIND
 from escala.live.snapshot import Snapshot
 from escala.live.told import Cells, Ints, cells_of, log_of, summed
+from escala.naming import NAMES
 from escala.parts import Parts, of_columns, parts_of
 from escala.platform import Platform
 from escala.platform.site import GPU, MEMORY
@@ -57,12 +58,13 @@ def made_of(snapshot: Snapshot, platform: Platform) -> Made | None:
 
 
 def _laid(snapshot: Snapshot, parts: Parts) -> Snapshot:
-    """The snapshot with its jobs as they are made."""
+    """The snapshot with its jobs as they are made; of what they ask only names are left."""
     jobs, cells = snapshot.jobs.copy(), cells_of(snapshot.placed)
     away = np.unique(cells.job[snapshot.nodes["gone"][cells.node] == 1])
     jobs["single"] = parts.single
     jobs["cores"][away] = np.bincount(cells.job, cells.per, len(jobs))[away]  # of these those on the others are left
-    return replace(snapshot, jobs=jobs, demand=parts.demands, shapes={}, held={})
+    names = {name: values for name, values in snapshot.shapes.items() if name in NAMES}
+    return replace(snapshot, jobs=jobs, demand=parts.demands, shapes=names, held={})
 
 
 def held_of(parts: Parts, job: int, nodes: tuple[tuple[int, int, int], ...]) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -140,7 +142,8 @@ def _divided(
     placed["job"], placed["low"], placed["high"], placed["per"] = cells.job, cells.node, cells.node, cells.per
     ids = [*snapshot.job_ids, *(f"{snapshot.job_ids[k]}\n{n}" for n, k in enumerate(rows[n:].tolist()))]
     users = [snapshot.users[k] for k in rows.tolist()]
-    snapshot = replace(snapshot, job_ids=ids, users=users, jobs=jobs, placed=placed)
+    shapes = {name: [values[k] for k in rows.tolist()] for name, values in snapshot.shapes.items()}
+    snapshot = replace(snapshot, job_ids=ids, users=users, jobs=jobs, placed=placed, shapes=shapes)
     return snapshot, replace(asked.of(rows), cores=cores), cells, {kind: one[order] for kind, one in amounts.items()}
 
 

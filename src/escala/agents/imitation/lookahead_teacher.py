@@ -42,6 +42,9 @@ class _Shown:
         self.world = batch.worlds.world._replace(job=_Jobs(batch))
         self.platform, self.table = batch.lists.platform, batch.worlds.table
 
+    def named(self, i: int) -> None:
+        """Lists of jobs have no names."""
+
 
 def look_ahead(lists: JobLists, futures: int, seed: int) -> Callable[[SlotsBatch, Turn], NDArray[np.int64]]:
     """A teacher that expects what the lists hold. EscalaError where jobs have further resource kinds."""
