@@ -55,6 +55,14 @@ def test_the_time_of_easy_fast_is_that_of_its_own_queue(run: Engine) -> None:
     assert got.start == {"A": 0, "G": 10, "F": 16, "E": 3}
 
 
+def test_the_head_of_easy_fast_keeps_its_time_from_turn_to_turn(run: Engine) -> None:
+    """Head G of gpu is to start at 40, by A's request. A ends at 5; F, of 20 s, comes at 6 and ends by 40, though X
+    will leave room for G at 10."""
+    jobs = [of("gpu", "A", 0, 5, walltime_s=40), of("gpu", "X", 0, 10), of("gpu", "G", 1, 6, 2), of("gpu", "F", 6, 20)]
+    got = run([*jobs, of("batch", "B", 2, 50)], [2, 2], "easy-fast", partitions=APART)
+    assert got.start == {"A": 0, "X": 0, "B": 2, "F": 6, "G": 26}
+
+
 def test_nodes_go_off_where_nobody_waits_in_a_strict_order(run: Engine) -> None:
     """A has one of two cores of gpu, and H waits for both: node 0 stays on. B has one of two nodes of batch, and the
     other goes off after 5 s; node 1 itself does so when B has ended. C then wakes a node of its own partition, and not
