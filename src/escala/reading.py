@@ -8,6 +8,7 @@ AttributeError, AssertionError) pass through.
 
 from __future__ import annotations
 
+import errno
 import functools
 import gzip
 import json
@@ -38,6 +39,7 @@ _LIBRARIES = ("polars", "pyo3_runtime", "_pickle", "yaml", "xml")
 
 
 DOTTED = re.compile(r"""(?<![\w."'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){1000}""")
+FULL = (errno.ENOSPC, errno.EDQUOT)
 HALF = re.compile(r"\\u[dD][89a-fA-F]")
 """Half a character beyond the first 65,536, as JSON writes it."""
 
@@ -65,9 +67,11 @@ def guarded(path: Path | str, what: str = "the file") -> Iterator[None]:
             f"{path}: needs more memory than there is: give a part of it, or a machine with more"
         ) from error
     except _FOREIGN as error:
+        if is_full(error):
+            raise
         raise _unreadable(path, what, error) from error
     except BaseException as error:
-        if type(error).__module__.partition(".")[0] not in _LIBRARIES:
+        if type(error).__module__.partition(".")[0] not in _LIBRARIES or is_full(error):
             raise
         raise _unreadable(path, what, error) from error
 
@@ -89,6 +93,13 @@ def own(path: Path | str, what: str, again: str) -> Iterator[None]:
             raise
         reason = one_line(str(error)[:120]) or "no reason given"
         raise EscalaError(f"{path}: not a whole {what} ({type(error).__name__}: {reason}): {again}") from error
+
+
+def is_full(error: BaseException) -> bool:
+    """Does it say that a disk, or one's share of it, is full? That is no fault of a file that is read."""
+    if isinstance(error, OSError):
+        return error.errno in FULL
+    return type(error).__module__.startswith("polars") and any(f"os error {number})" in str(error) for number in FULL)
 
 
 def _naming(path: Path | str, error: EscalaError) -> EscalaError:
@@ -130,6 +141,8 @@ def reading(path: Path) -> Iterator[BinaryIO]:
         except (gzip.BadGzipFile, zlib.error) as error:
             raise EscalaError(f"{path}: the gzip file is damaged ({error}): fetch or copy it again") from None
         except OSError as error:
+            if is_full(error):
+                raise
             raise EscalaError(
                 f"{path}: cannot be read ({error.strerror or error}): check the disk and the path"
             ) from None

@@ -15,7 +15,7 @@ import polars as pl
 from escala.errors import EscalaError, one_line, quoted
 from escala.foresight import known_in
 from escala.metrics import summarise
-from escala.parquet import read_table
+from escala.parquet import note_written, read_table
 from escala.platform import Platform
 from escala.reading import own, read_json
 from escala.writing import SEAL, saved_folder
@@ -153,6 +153,7 @@ class Result:
         self.totals.write_parquet(folder / "totals.parquet")
         if self.decisions is not None:
             self.decisions.write_parquet(folder / "decisions.parquet")
+        note_written(*sorted(folder.glob("*.parquet")))
         manifest = without_places({**self.manifest, "left_out": left_out})
         (folder / "summary.json").write_text(json.dumps(_finite(self.summary()), indent=1) + "\n")
         (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
@@ -163,14 +164,12 @@ class Result:
         source = Path(folder)
 
         def read(name: str) -> pl.DataFrame:
-            file = f"{name}.parquet"
             try:
-                return read_table(source / file, files.get(file)).drop([] if powered else ["joules"], strict=False)
+                return read_table(source / f"{name}.parquet").drop([] if powered else ["joules"], strict=False)
             except EscalaError as error:
                 raise _unreadable(source, error) from error
 
         manifest = read_manifest(source)
-        files = signed if isinstance(signed := manifest.get("files"), dict) else {}
         # of that folder, not of the run
         manifest = {name: value for name, value in manifest.items() if name not in SEAL}
         with own(source, "run", AGAIN):

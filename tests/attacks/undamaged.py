@@ -1,4 +1,9 @@
-"""Small files of each kind that Escala reads, which `tests.attacks.mutations` damages: FILES, by name."""
+"""Small files of each kind that Escala reads, which `tests.attacks.mutations` damages: texts FILES and Parquet tables
+TABLES, by name."""
+
+import io
+
+import polars as pl
 
 SWF = """; UnixStartTime: 1000
 ; MaxProcs: 64
@@ -155,3 +160,44 @@ seed = 3
 """
 TOML = {"linear": LINEAR, "multifactor": MULTIFACTOR, "policy": POLICY, "site": SITE}
 FILES = {**LOGS, **PLATFORMS, **TOML}
+
+
+def _parquet(columns: dict[str, list[float] | list[int] | list[str]]) -> bytes:
+    """Not packed: a damaged bit is met by the reader, not by the check sum of a packer."""
+    written = io.BytesIO()
+    pl.DataFrame(columns).write_parquet(written, compression="uncompressed")
+    return written.getvalue()
+
+
+JOBS = {
+    "job_id": ["1", "2"],
+    "submit_s": [0.0, 1.0],
+    "cores": [1, 2],
+    "walltime_s": [9.0, 9.0],
+    "runtime_s": [5.0, 7.0],
+}
+RAN = {
+    **JOBS,
+    "start_s": [0.0, 5.0],
+    "finish_s": [5.0, 12.0],
+    "wait_s": [0.0, 4.0],
+    "user": ["a", "b"],
+    "state": ["COMPLETED", "COMPLETED"],
+    "nodes": ["0", "0-1"],
+}
+TOTALS = _parquet({"state": ["computing"], "seconds": [24.0], "transitions": [0]})
+MANIFEST = {
+    "escala": "0.1.0",
+    "format": 1,
+    "workload": {"name": "x"},
+    "platform": {"name": "2x1", "profiles": {}, "nodes": [{"count": 2, "cores": 1}]},
+    "n_nodes": 2,
+    "n_cores": 2,
+    "options": {},
+    "window": {"start_s": 0.0, "end_s": 12.0},
+    "scheduler": "easy",
+    "shutdown": "never",
+    "left_out": [],
+}
+TABLES = {"table": _parquet(JOBS), "run": _parquet(RAN)}
+"""A log, and the jobs of a saved run, whose manifest is signed anew for each damaged one."""

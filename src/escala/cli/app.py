@@ -7,6 +7,7 @@ import sys
 import threading
 import traceback
 from difflib import get_close_matches
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +17,7 @@ from escala.cli.interrupt import INTERRUPTED, TERMINATED, Stopped, ended, listen
 from escala.cli.verbs import Verbs
 from escala.errors import EscalaError
 from escala.extras import missing
-from escala.reading import READ
+from escala.reading import READ, is_full
 from escala.writing import left
 
 if TYPE_CHECKING:
@@ -68,6 +69,15 @@ def _usage(error: Exception) -> str:
     return f"{message.rstrip('?')}{'?' if message.endswith('?') else ''} (see {context.command_path} --help)"
 
 
+def _of_system(error: Exception) -> str:
+    """What the system says of a file or a disk."""
+    named = getattr(error, "filename", None)
+    where = f"{named}: " if named else ""
+    if is_full(error):
+        return f"{where}no space left on device: make room on that disk{'' if named else f' (of {gettempdir()}, too)'}"
+    return f"{where}{(getattr(error, 'strerror', None) or str(error)).lower()}"
+
+
 def act(arguments: list[str], share: Share | None = None) -> int:
     """Do what the arguments say; returns the exit status. What fails after a signal that was lost ends as the signal
     does. share: of the command, in a task that does some of its pieces (`escala.engines.again.Share`)."""
@@ -98,8 +108,7 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        terminal.fail(f"{where}{(error.strerror or str(error)).lower()}")
+        terminal.fail(_of_system(error))
     except (KeyboardInterrupt, typer.Abort):
         terminal.fail(ended(INTERRUPTED))
         return INTERRUPTED
@@ -113,8 +122,8 @@ def run(arguments: list[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             sys.stdout.write(f"{error.ctx.get_help()}\n")  # type: ignore[attr-defined]
             return OK
-        if hasattr(error, "format_message"):
-            terminal.fail(_usage(error))
+        if hasattr(error, "format_message") or is_full(error):
+            terminal.fail(_of_system(error) if is_full(error) else _usage(error))
             return REFUSED
         if os.environ.get("ESCALA_TRACEBACK"):
             traceback.print_exc()

@@ -76,9 +76,10 @@ def run(
 
 def _ended(begin: Begin, log: Path, read: Mapping[str, Any]) -> Callable[[int], None]:
     """Called with the jobs that have ended: the share done of a whole table in Parquet, whose file knows its rows."""
+    from escala.workload.pieces import PIECE
     from escala.workload.table_files import rows_in
 
-    rows = None if any(read.get(name) is not None for name in PARTS) else rows_in(log)
+    rows = None if any(read.get(name) is not None for name in PARTS) else rows_in(log, PIECE)
     share = begin(f"replaying {number_of(rows, 'job')} of {log}") if rows else None
     if not rows or share is None:
         return lambda n: begin(f"{n:,} jobs have ended") and None

@@ -2,10 +2,10 @@
 
 `compiled` turns a function of plain loops over arrays into machine code, cached on disk. Numba itself is imported where
 something must be translated: it takes half of a short run. What a process calls from Python is kept as machine code of
-its own (`machine`), which is loaded without Numba. Where no cache folder can be written each process compiles anew.
-Numba keys its cache by the file of the function alone: editing a callee in another file would leave callers stale. Each
-module therefore has a cache folder of its own, which carries a hash of its source and of every module of Escala that it
-imports, directly or not (`sources`): an edit recompiles what may call it.
+its own (`machine`), which is loaded without Numba. Where no cache folder can be written, or its disk is full, each
+process compiles anew. Numba keys its cache by the file of the function alone: editing a callee in another file would
+leave callers stale. Each module therefore has a cache folder of its own, which carries a hash of its source and of
+every module of Escala that it imports, directly or not (`sources`): an edit recompiles what may call it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,15 @@ RARE_S = 1e-3
 SOON = 100  # calls after which it is worth loading the function, where Numba is there already
 
 
+def cache_home() -> Path:
+    """The folder of all that is kept for later processes of this user, whether it is there or not."""
+    given = os.environ.get("ESCALA_CACHE_DIR") or os.environ.get("NUMBA_CACHE_DIR")
+    return Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "escala"
+
+
 def _cache_folder() -> Path | None:
     """A writable folder for compiled code, or None."""
-    given = os.environ.get("ESCALA_CACHE_DIR") or os.environ.get("NUMBA_CACHE_DIR")
-    home = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "escala"
-    folder = home / f"compiled-numba-{version('numba')}{'-checked' if CHECKED else ''}"
+    folder = cache_home() / f"compiled-numba-{version('numba')}{'-checked' if CHECKED else ''}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

@@ -9,6 +9,7 @@ import itertools
 import secrets
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -71,7 +72,9 @@ def meeting(meet: Callable[[Any, tuple[Any, ...]], None]) -> Iterator[None]:
 
 def is_kept(dispatcher: Any, given: tuple[Any, ...]) -> bool:
     """Is a function that compiled code calls translated for these types of arguments, here or on disk?"""
-    return given in dispatcher.overloads or dispatcher._cache.has(given)
+    return given in dispatcher.overloads or (
+        isinstance(dispatcher._cache, whole.Cache) and dispatcher._cache.has(given)
+    )
 
 
 def _one_specialisation(dispatcher: Any) -> Any:
@@ -93,24 +96,23 @@ def _one_specialisation(dispatcher: Any) -> Any:
     return dispatcher
 
 
-def _options(code: front.Compiled) -> dict[str, Any]:
-    """How Numba compiles a function."""
+def _decorated(code: front.Compiled, cache: type[whole.EntryCache | whole.Cache], **options: Any) -> Any:
+    """Numba's dispatcher of a function, which keeps what it makes where the folder of the function can be written."""
+    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **code.options}
+    dispatcher: Any = numba.njit(**options)(code.function)
     folder = code.folder()
-    if folder is not None:  # Numba asks for the folder while it decorates
+    if folder is not None:
         numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
-    return {
-        "cache": folder is not None,
-        "nogil": True,
-        "error_model": "numpy",
-        "no_cfunc_wrapper": True,
-        **code.options,
-    }
+        with contextlib.suppress(RuntimeError):  # nowhere at all
+            kept: Any = cache(code.function)
+            if Path(kept.cache_path).is_relative_to(folder):  # Numba tries other folders where it cannot write there
+                dispatcher._cache = kept
+    return _one_specialisation(dispatcher)
 
 
 def dispatcher_of(code: front.Compiled) -> Any:
     """Numba's dispatcher of a function, for who calls it from Python."""
-    options = {**_options(code), "pipeline_class": whole.ENTRY}
-    dispatcher = _one_specialisation(numba.njit(**options)(code.function))
+    dispatcher = _decorated(code, whole.EntryCache, pipeline_class=whole.ENTRY)
     load = dispatcher.compile
 
     def in_turn(signature: Any) -> Any:
@@ -123,11 +125,7 @@ def dispatcher_of(code: front.Compiled) -> Any:
 
 def inner_of(code: front.Compiled) -> Any:
     """Numba's dispatcher of a function, for compiled code that calls it."""
-    options = {**_options(code), "no_cpython_wrapper": True, "pipeline_class": whole.INNER}
-    dispatcher = numba.njit(**options)(code.function)
-    if options["cache"]:
-        dispatcher._cache = whole.Cache(code.function)  # type: ignore[no-untyped-call]
-    return _one_specialisation(dispatcher)
+    return _decorated(code, whole.Cache, no_cpython_wrapper=True, pipeline_class=whole.INNER)
 
 
 def make_ready() -> None:

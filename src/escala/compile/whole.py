@@ -10,6 +10,7 @@ in half the time, that of Slurm's rules in a third.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Callable, Iterator
@@ -240,7 +241,32 @@ class _Reduced(caching.CompileResultCacheImpl):
         )
 
 
-class Cache(caching.FunctionCache):
+class EntryCache(caching.FunctionCache):
+    """Functions on disk. What cannot be read is translated again; what cannot be written, as on a full disk, is not
+    kept."""
+
+    _impl_class: Any = caching.CompileResultCacheImpl
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """None where nothing is kept, or it is damaged."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was made, where that can be."""
+        with contextlib.suppress(OSError):
+            try:
+                super().save_overload(sig, data)
+            except OSError:
+                raise
+            except Exception:  # the index is damaged
+                self.flush()
+                super().save_overload(sig, data)
+
+
+class Cache(EntryCache):
     """Inner functions on disk: a file for each kind of arguments. Numba's index of them would lose what two processes
     write at once, and give one the code of the other."""
 

@@ -18,6 +18,7 @@ from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.metrics.recorded import RECORDED, means_beside
 from escala.options import Options, Plan, with_options
+from escala.parquet import note_written
 from escala.partitions import BY, QUEUE, described
 from escala.platform import Platform, read_platform
 from escala.policies.files import policy_files
@@ -278,6 +279,7 @@ def _finish(window: _Window, log: Pieces, folder: Path, parts: Path) -> Streamed
     if files := policy_files(window.scheduler, window.shutdown, window.options):
         manifest["policy_files"] = files
     window.totals.write_parquet(folder / "totals.parquet")
+    note_written(folder / "jobs.parquet", folder / "totals.parquet")
     (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     (folder / "manifest.json").write_text(json.dumps(without_places(manifest), indent=1) + "\n", encoding="utf-8")
     return Streamed(summary, window.totals, manifest, window.pieces, window.most, recorded, log.firsts)

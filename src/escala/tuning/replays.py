@@ -13,6 +13,7 @@ from escala.engines import Each
 from escala.engines.again import Share
 from escala.engines.threads import Threads
 from escala.options import Options
+from escala.parquet import note_written, read_table
 from escala.platform import Platform
 from escala.policies.kept_pieces import KeptPieces
 from escala.policies.pairs import Begin, Named, Told, play
@@ -58,10 +59,11 @@ def kept_waits(pieces: Pieces | None, of: str) -> KeptPieces[Floats] | None:
 
 def _write(path: Path, waits: Floats) -> None:
     pl.DataFrame({COLUMN: waits}).write_parquet(path)
+    note_written(path)
 
 
 def _waits(path: Path) -> Floats:
-    return pl.read_parquet(path)[COLUMN].to_numpy()
+    return read_table(path)[COLUMN].to_numpy()
 
 
 def watching(begin: Begin | None, what: str) -> Told | None:

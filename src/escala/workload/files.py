@@ -6,8 +6,8 @@ import gzip
 from collections.abc import Iterable
 from pathlib import Path
 
-from escala.errors import EscalaError
-from escala.writing import whole_file
+from escala.writing import unwritable, whole_file
+from escala.writing.places import ASIDE
 
 
 def write_atomic(path: str | Path, pieces: Iterable[bytes]) -> None:
@@ -22,6 +22,6 @@ def write_atomic(path: str | Path, pieces: Iterable[bytes]) -> None:
             else:
                 raw.writelines(pieces)
     except OSError as error:
-        raise EscalaError(
-            f"{target}: cannot be written ({error.strerror}): check the folder, the disk and the path"
-        ) from None
+        if target.name.startswith(ASIDE):  # of `output_file`, which names its target
+            raise
+        raise unwritable(target, error) from None

@@ -100,14 +100,16 @@ def parquet_pieces(path: Path, rows: int) -> Iterator[pl.DataFrame]:
         raise _unreadable(path, error) from None
 
 
-def rows_in(path: Path) -> int | None:
-    """Rows of a Parquet file, which it says itself; None for another file, and for one that cannot be read."""
+def rows_in(path: Path, rows: int) -> int | None:
+    """Rows of a Parquet file, which it says itself; None for another file, and for one that cannot be read so many
+    `rows` at a time."""
     try:
         with path.open("rb") as file:
             if file.read(4) != b"PAR1":
                 return None
+        refuse_damaged_file(path, rows)
         return int(pl.scan_parquet(path).select(pl.len()).collect().item())
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+    except (EscalaError, pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         return None
 
 

@@ -13,9 +13,7 @@ from typing import Any
 
 from escala.errors import EscalaError
 from escala.writing import left, locks, moves
-from escala.writing.places import check_not_input, free_name, real, unwritable
-
-ASIDE = ".part-"  # .part-PID-NAME: the ending of the name is kept, since writers choose the format by it
+from escala.writing.places import ASIDE, check_not_input, free_name, real, unwritable, written_to
 
 
 @contextlib.contextmanager
@@ -80,15 +78,7 @@ def left_behind(target: Path) -> list[Path]:
     except OSError:
         return []
     found = [target.with_name(name) for name in names if name[len(ASIDE) : -len(pattern)].isdigit()]
-    return [path for path in found if path.is_file() and not path.is_symlink() and over(path)]
-
-
-def over(path: Path) -> bool:
-    """Has the writer of a half-written file or folder ended?"""
-    handle = locks.take(path)
-    if handle is not None:
-        os.close(handle)
-    return handle is not None
+    return [path for path in found if path.is_file() and not path.is_symlink() and locks.free(path)]
 
 
 def _clear(target: Path) -> None:
@@ -130,6 +120,7 @@ def output_file(target: Path, *, force: bool = False) -> Iterator[Path]:
         except OSError as error:
             raise unwritable(target, error) from None
         check_not_input(place)
+        stack.enter_context(written_to(target, aside))
         yield aside
         check_not_input(place)
         left.arrives(aside, place, target)

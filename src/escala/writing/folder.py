@@ -17,9 +17,17 @@ from pathlib import Path
 
 from escala.errors import EscalaError
 from escala.writing import left, locks, settling
-from escala.writing.files import ASIDE, made, write_whole
+from escala.writing.files import made, write_whole
 from escala.writing.kept import HALF, out_of_sight
-from escala.writing.places import check_not_read, check_replaceable, real, unwritable
+from escala.writing.places import (
+    ASIDE,
+    check_nobody_works,
+    check_not_read,
+    check_replaceable,
+    real,
+    unwritable,
+    written_to,
+)
 from escala.writing.sealing import entries, foreign, sign, stray, written
 
 NEW, KEPT, ARRAYS, NOTE = settling.NEW, "kept", "arrays", "verb"
@@ -84,6 +92,7 @@ def output_folder(
             run = stack.enter_context(_running(place, target))
             settling.settle(run, place)
             check_target(place, verb, force)
+            check_nobody_works(place)
             if force:
                 check_not_read(place)
             own = written(place) if force and place.is_dir() else set()
@@ -94,7 +103,8 @@ def output_folder(
                 left.keeps(run / KEPT, target)
         except OSError as error:
             raise unwritable(target, error) from error
-        yield work
+        with written_to(target, run):
+            yield work
         try:
             if force:
                 check_not_read(place)

@@ -38,6 +38,14 @@ def take(path: Path) -> int | None:
     return None
 
 
+def free(path: Path) -> bool:
+    """Does no run hold the file or folder?"""
+    handle = take(path)
+    if handle is not None:
+        os.close(handle)
+    return handle is not None or not path.exists()
+
+
 def same(known: os.stat_result, path: Path) -> bool:
     """Does the path still stand for the file or folder that was opened?"""
     try:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import errno
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from escala.errors import EscalaError
-from escala.reading import READ
+from escala.reading import READ, is_full
+from escala.writing import locks
 from escala.writing.sealing import MARK
+
+ASIDE = ".part-"  # .part-PID-NAME: the ending of the name is kept, since writers choose the format by it
 
 
 def real(path: Path | str) -> Path:
@@ -71,10 +75,37 @@ def check_not_input(target: Path) -> None:
         raise EscalaError(f"{target}: is a file that this run reads, so it stays as it is: name another file")
 
 
+def check_nobody_works(target: Path) -> None:
+    """EscalaError where another run has its work in a folder that is to be replaced: it would go with it."""
+    for where, _, files in os.walk(target):
+        for path in (Path(where), *(Path(where, name) for name in files if name.startswith(ASIDE))):
+            if not path.is_symlink() and not locks.free(path):
+                raise EscalaError(
+                    f"{target}: another run writes in it now ({path.name[:200]!r}): wait for it, or name another folder"
+                )
+
+
+@contextlib.contextmanager
+def written_to(target: Path, work: Path) -> Iterator[None]:
+    """While `work` is written, which becomes the target: where that fails, or the disk is full, the error names the
+    target."""
+    real_target = Path(os.path.realpath(target))
+    try:
+        yield
+    except Exception as error:
+        named = getattr(error, "filename", None)
+        place = None if named is None else Path(os.path.abspath(os.fsdecode(named)))
+        ours = place is not None and (place == real_target or work in (place, *place.parents))
+        if is_full(error) if place is None else isinstance(error, OSError) and ours:
+            raise unwritable(target, error) from error
+        raise
+
+
 def unwritable(target: Path, error: Exception) -> EscalaError:
     """The error for a place where nothing can be written."""
-    reason = str(getattr(error, "strerror", None) or error).splitlines()[0].lower()
-    room = "make room on the disk, or " if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) else ""
+    full = "no space left on device" if is_full(error) else ""  # what polars says of it is longer
+    reason = full or str(getattr(error, "strerror", None) or error).splitlines()[0].lower()
+    room = "make room on the disk, or " if full else ""
     return EscalaError(f"{target}: cannot be written ({reason}): {room}name a folder where you may write")
 
 

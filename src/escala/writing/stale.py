@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from escala.writing import locks
-from escala.writing.files import ASIDE, over
 from escala.writing.folder import NOTE, clear, stranger
 from escala.writing.left import PARTIAL as ENDING
+from escala.writing.places import ASIDE
 
 HALF = re.compile(re.escape(ASIDE) + r"\d+-.")
 
 
 def stale(folder: Path) -> list[Path]:
     """Work folders and half-written files in a folder whose runs are over."""
-    found = [path for path in sorted(folder.glob(f"{ASIDE}*")) if _half(path) and over(path)]
+    found = [path for path in sorted(folder.glob(f"{ASIDE}*")) if _half(path) and locks.free(path)]
     for path in sorted(folder.glob(f".*{ENDING}")):
         with _held(path) as ours:
             if ours:

@@ -6,11 +6,13 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 import escala
+from escala import parquet
 from escala.errors import MOST_CHARACTERS, EscalaError
 from escala.workload import Workload, read_workload
 from tests.attacks.mutations import mutated
@@ -97,6 +99,70 @@ def test_a_flipped_bit_does_not_end_the_process(tmp_path: Path, how: str) -> Non
     assert done.returncode == 0 and done.stdout.startswith("told") and done.stdout != "told 0\n", (
         done.stdout + done.stderr[-300:]
     )
+
+
+SIGNED = """
+import hashlib, json, sys
+from pathlib import Path
+import escala
+from escala.errors import EscalaError
+folder, told = Path(sys.argv[1]), 0
+path, manifest = folder / "jobs.parquet", json.loads((folder / "manifest.json").read_text())
+content = path.read_bytes()
+for at in range(10, 16):
+    path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+    manifest["files"][path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    try:
+        escala.Result.load(folder)
+    except EscalaError as error:
+        told += "Parquet file is damaged" in str(error) and str(path) in str(error) and "anic" not in str(error)
+print("told", told)
+"""
+
+
+def test_who_signs_a_damaged_table_does_not_end_the_process(kept: dict[str, bytes], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    _loaded(folder, kept)
+    pl.DataFrame({name: [0.5, 1.5, 2.5] for name in ("submit_s", "start_s", "runtime_s")}).write_parquet(
+        folder / "jobs.parquet", compression="uncompressed"
+    )
+    done = subprocess.run([sys.executable, "-c", SIGNED, str(folder)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stdout.startswith("told") and done.stdout != "told 0\n", (
+        done.stdout + done.stderr[-300:]
+    )
+    assert "panicked" not in done.stderr
+
+
+def test_what_was_written_or_tried_here_is_not_tried_again(
+    kept: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+    elsewhere = parquet._try_elsewhere
+
+    def counted(path: Path, *rest: Any) -> bool:
+        tried.append(path.name)
+        return elsewhere(path, *rest)
+
+    monkeypatch.setenv("ESCALA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(parquet, "_try_elsewhere", counted)
+    assert _loaded(tmp_path / "run", kept) is None and tried == [], "written by this process"
+    monkeypatch.setattr(parquet, "_noted", set())
+    assert _loaded(tmp_path / "run", kept) is None and tried == ["jobs.parquet", "totals.parquet"], "by nobody known"
+    monkeypatch.setattr(parquet, "_noted", set())
+    assert _loaded(tmp_path / "run", kept) is None and len(tried) == 2, "the cache folder knows"
+    monkeypatch.setattr(parquet, "MOST_NOTED", 10)
+    escala.Result.load(tmp_path / "run").save(tmp_path / "again")
+    assert 0 < next((tmp_path / "cache").iterdir()).stat().st_size < 400, "older ones go"
+
+
+def test_a_cache_folder_that_takes_nothing_costs_trials_alone(
+    kept: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ESCALA_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    monkeypatch.setattr(parquet, "_noted", set())
+    assert _loaded(tmp_path / "run", kept) is None
 
 
 def test_where_no_process_can_be_started_tables_are_read_all_the_same(

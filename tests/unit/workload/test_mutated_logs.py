@@ -14,7 +14,7 @@ import escala.workload.read as read
 from escala.errors import EscalaError
 from escala.workload import read_workload
 from tests.attacks import mutations
-from tests.attacks.undamaged import FILES, LOGS
+from tests.attacks.undamaged import LOGS, TABLES
 
 
 def attempt(path: Path, unit: str | None) -> None:
@@ -32,11 +32,17 @@ def test_the_undamaged_logs_are_read(tmp_path: Path, name: str) -> None:
     assert len(read_workload(tmp_path / "log", unit="min" if name == "pack" else None)) > 0
 
 
+def test_the_undamaged_tables_are_read(tmp_path: Path) -> None:
+    for name, content in TABLES.items():
+        (tmp_path / "file").write_bytes(content)
+        assert mutations.attempt(name, tmp_path / "file") == ("read", "")
+
+
 def test_damaged_files() -> None:
     """500 of the inputs of `python -m tests.attacks.mutations`, which `make fuzz` reads 10 000 of."""
     found = mutations.tried(500)
     assert found["finds"] == [] and found["held"] == 500
-    assert len(found["files"]) == 2 * len(FILES) and found["outcomes"]["read"] > 50
+    assert len(found["files"]) == 2 * len(mutations.CONTENTS) and found["outcomes"]["read"] > 50
 
 
 CHILD = """
