@@ -81,7 +81,7 @@ class View:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Further kinds of resource that jobs of this run demand, in the order of `QueuedJob.demand`."""
+        """Further kinds of resource that the platform has, in the order of `QueuedJob.demand`."""
         return self._see("kinds")
 
     @property
@@ -91,7 +91,8 @@ class View:
 
     @property
     def node_sets(self) -> NDArray[np.bool_]:
-        """Nodes on which jobs may lie, bool [sets, nodes], by `QueuedJob.node_set`; the first is of all nodes."""
+        """Nodes on which jobs may lie that have been submitted, bool [sets, nodes], by `QueuedJob.node_set`; the first
+        is of all nodes, the others in the order of their first jobs."""
         return self._see("node_sets")
 
     def room_for(self, job: QueuedJob) -> NDArray[np.int64]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections import Counter
 from collections.abc import Callable
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -101,8 +102,7 @@ def sealed(function: Callable[..., Any]) -> Callable[..., Any]:
     return shut
 
 
-# What may be asked. Each takes the tables (`_queue`: all of the simulation) and the number of the simulation, and gives
-# values or fresh arrays.
+# What may be asked. Each takes the tables, or the simulation, and its number, and gives values or fresh arrays.
 
 
 def _queue(simulation: Any, i: int) -> list[QueuedJob]:
@@ -115,20 +115,21 @@ def _queue(simulation: Any, i: int) -> list[QueuedJob]:
 
 
 def _queued(simulation: Any, i: int, rows: list[int]) -> list[QueuedJob]:
-    w, named = simulation.world, simulation.named(i)
+    w, named, shown = simulation.world, simulation.named(i), simulation.shown(i)
     at = np.array(rows)
     job = w.job[i, at]
     times = job["walltime"], job["submit"], w.s["now"].item(i) - job["submit"]
-    columns = rows, job["cores"].tolist(), *((us / SECOND).tolist() for us in times), job["user"].tolist()
-    demands = map(tuple, w.demand[i, at].tolist()) if w.demand.shape[1] else repeat(())
-    parts = map(repeat, NO_PARTS) if w.o["plain"].item(i) else zip(*_parts(w, i, at), strict=True)
+    users, demands = shown.users(job["user"]).tolist(), shown.demands(w, i, at)
+    columns = rows, job["cores"].tolist(), *((us / SECOND).tolist() for us in times), users
+    parts = map(repeat, NO_PARTS) if w.o["plain"].item(i) else zip(*_parts(simulation, i, at), strict=True)
     names = map(repeat, UNNAMED) if named is None else zip(*(named[row] for row in rows), strict=True)
     return list(map(_job, zip(*columns, (job["single"] == 1).tolist(), demands, *parts, *names)))
 
 
-def _parts(w: Any, i: int, rows: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
+def _parts(simulation: Any, i: int, rows: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
     """What each of these jobs is made of: parts, cores that a node needs for one, how many a node may hold, and the set
     of nodes on which they may lie."""
+    w = simulation.world
     if w.o["plain"].item(i):
         return [NO_PARTS] * len(rows)
     job = w.job[i][rows]
@@ -137,18 +138,21 @@ def _parts(w: Any, i: int, rows: NDArray[np.int64]) -> list[tuple[int, int, int,
     if w.shape.shape[1] > 0:
         many = job["single"] == 2
         shape = w.shape[i][rows[many]]
-        found[many] = np.stack([shape[name] for name in ("parts", "share", "most", "allowed")], axis=1)
+        sets = simulation.shown(i).sets(shape["allowed"])
+        found[many] = np.stack([shape["parts"], shape["share"], shape["most"], sets], axis=1)
     return list(map(tuple, found.tolist()))
 
 
-def _running(w: Any, i: int, table: Any) -> list[RunningJob]:
+def _running(simulation: Any, i: int) -> list[RunningJob]:
+    w = simulation.world
     ends, starts = w.s["n_ends"].item(i), w.s["n_starts"].item(i)
     rows = w.heaps["id"][i, HEAP_ENDS, :ends].tolist() + w.heaps["id"][i, HEAP_STARTS, :starts].tolist()
     if not rows:
         return []
     at = np.array(rows)
-    run = w.run[i, at]
-    columns = (w.job[i, at].tolist(), run["plan"].tolist(), run["start"].tolist(), _held(table, i, at))
+    job, run = w.job[i, at], w.run[i, at]
+    users = simulation.shown(i).users(job["user"]).tolist()
+    columns = job.tolist(), users, run["plan"].tolist(), run["start"].tolist(), _held(simulation.table, i, at)
     found = [
         RunningJob(
             row,
@@ -159,7 +163,7 @@ def _running(w: Any, i: int, table: Any) -> list[RunningJob]:
             None if start == codes.NONE else start / SECOND,
             tuple(nodes),
         )
-        for row, (_, _, walltime, cores, _, _, _, user), plan, start, nodes in zip(rows, *columns, strict=True)
+        for row, (_, _, walltime, cores, _, _, _, _), user, plan, start, nodes in zip(rows, *columns, strict=True)
     ]
     return sorted(found, key=lambda job: (job.planned_end_s, job.row))
 
@@ -190,13 +194,6 @@ def _free_cores(w: Any, i: int) -> NDArray[np.int64]:
     return free
 
 
-def _node_sets(w: Any, i: int) -> NDArray[np.bool_]:
-    sets, nodes = w.allowed[i], w.node.shape[1]
-    if len(sets) == 0:
-        return np.ones((1, nodes), bool)
-    return np.unpackbits(sets.view(np.uint8), axis=1, count=nodes, bitorder="little").astype(bool)
-
-
 def _idle_since(w: Any, i: int) -> NDArray[np.float64]:
     node = w.node[i]
     idle = (node["power"] == codes.ON) & (_free_cores(w, i) == node["cores"])
@@ -219,27 +216,30 @@ QUESTIONS: dict[str, Callable[[Any, int], Any]] = {
     "node_states": lambda w, i: [NODE_STATES[p] for p in w.node["power"][i].tolist()],
     "node_cores": lambda w, i: w.node["cores"][i].astype(np.int64),
     "free_cores": _free_cores,
-    "node_sets": _node_sets,
-    "free_kinds": lambda w, i: w.room[i].astype(np.int64),
     "free_now": lambda w, i: w.s["free_on"].item(i),
     "free_any": _free_any,
     "idle_since_s": _idle_since,
 }
-QUEUE, RUNNING, KINDS = "queue", "running", "kinds"
+OF_JOBS: dict[str, Callable[[Any, int], Any]] = {
+    "queue": _queue,
+    "running": _running,
+    "kinds": lambda simulation, i: simulation.shown(i).kinds,
+    "free_kinds": lambda simulation, i: simulation.shown(i).free(simulation.world, i),
+    "node_sets": lambda simulation, i: simulation.shown(i).node_sets(simulation.world, i),
+}
+"""What is told by numbers that must not tell of jobs to come (`escala.shown`)."""
 FIELDS = ("submit", "runtime", "walltime", "cores", "load", "killed", "single", "user")  # of a job, as unpacked above
 assert JOB.names == FIELDS
 
 
 def eyes(simulation: Any, i: int) -> Callable[[str], Any]:
-    """The sealed function behind a View: answers QUESTIONS, QUEUE, RUNNING and KINDS."""
+    """The sealed function behind a View: answers QUESTIONS, and those of OF_JOBS."""
 
     def answer(what: str) -> Any:
-        if what == KINDS:
-            return tuple(simulation.kinds)
-        if what not in (QUEUE, RUNNING):
+        if what in QUESTIONS:
             return QUESTIONS[what](simulation.world, i)
-        found: list[Any] = _queue(simulation, i) if what == QUEUE else _running(simulation.world, i, simulation.table)
-        if simulation.numbers is None:
+        found = OF_JOBS[what](simulation, i)
+        if simulation.numbers is None or what not in ("queue", "running"):
             return found
         return [job._replace(row=simulation.numbers.item(job.row)) for job in found]
 
@@ -248,17 +248,18 @@ def eyes(simulation: Any, i: int) -> Callable[[str], Any]:
 
 def memory(simulation: Any, i: int) -> Callable[[int], list[EndedJob]]:
     """The sealed function behind a History: the jobs that have ended, in that order, all but the first so many."""
-    return sealed(lambda first: _ended(simulation.world, i, first))
+    return sealed(lambda first: _ended(simulation, i, first))
 
 
-def _ended(w: Any, i: int, first: int) -> list[EndedJob]:
+def _ended(simulation: Any, i: int, first: int) -> list[EndedJob]:
+    w = simulation.world
     at = w.past[i, max(int(first), 0) : w.s["n_ended"].item(i)]
     job, start = w.job[i, at], w.run["start"][i, at]
     limit = w.forecast["limit"][i, at]
     numbers = (
         at,
         job["cores"],
-        job["user"],
+        simulation.shown(i).users(job["user"]),
         job["submit"] / SECOND,
         start / SECOND,
         job["runtime"] / SECOND,
@@ -333,12 +334,13 @@ def _start_at(simulation: Any, i: int, row: int, nodes: list[int | None]) -> int
     known: list[int] = nodes  # type: ignore[assignment]
     if wrong := [node for node in known if not 0 <= node < simulation.platform.n_nodes]:
         raise EscalaError(f"start_on: there is no node {wrong[0]}: the last one is {simulation.platform.n_nodes - 1}")
-    if twice := [node for k, node in enumerate(known) if node in known[:k]]:
-        raise EscalaError(f"start_on: node {twice[0]} is named twice: name each node once")
+    if len(set(known)) < len(known):
+        twice = next(node for node, count in Counter(known).items() if count > 1)
+        raise EscalaError(f"start_on: node {twice} is named twice: name each node once")
     code, found = calls.start_at(simulation.table, i, row, np.array(known, np.int64))
     if code not in (codes.REFUSED_NO_NODE, codes.REFUSED_TOO_FEW, codes.REFUSED_TOO_MANY):
         return int(code)
-    parts, cores = _parts(simulation.world, i, np.array([row]))[0][0], simulation.world.job["cores"].item(i, row)
+    parts, cores = _parts(simulation, i, np.array([row]))[0][0], simulation.world.job["cores"].item(i, row)
     count, noun = (parts, "part") if parts else (cores, "core")
     if code == codes.REFUSED_NO_NODE:
         lacks, which = ("room", "room (View.room_for)") if parts else ("cores", "free cores (View.free_cores)")

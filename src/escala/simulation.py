@@ -30,6 +30,7 @@ from escala.parts import most_single
 from escala.platform import Platform
 from escala.predictors import Predictors, by_model
 from escala.result import FORMAT, Result
+from escala.shown import Shown
 from escala.tables import NodeHistory, chunks_of, node_texts, switches_of, totals_of
 from escala.unchanged import check_unchanged
 from escala.unseen import one_pool, unseen_in, warn
@@ -48,7 +49,7 @@ class Simulation:
 
     workloads: one, or one for each simulation. The kernel's tables are `world`, see `escala.kernel.state`. partitions:
     False: a site is one pool. numbers: by row, that by which a View and Commands know a job; None: the row itself.
-    names: by simulation, what `named` gives, made when it is asked for."""
+    names, views: by simulation, what `named` and `shown` give, made when it is asked for."""
 
     def __init__(
         self,
@@ -62,6 +63,7 @@ class Simulation:
         self.platform, self.options = platform, options or Options()
         self.numbers: NDArray[np.int64] | None = None
         self.names: dict[int, Sequence[Named] | Mapping[int, Named] | None] = {}
+        self.views: dict[int, Shown] = {}
         plans = [plan] * len(self.workloads) if isinstance(plan, Plan) else list(plan)
         self.workloads = [met(w, platform) for w in self.workloads]
         for w in self.workloads:
@@ -279,6 +281,12 @@ class Simulation:
         if i not in self.names:
             self.names[i] = named_in(self.workloads[i].jobs, self.admitted[i].rows)
         return self.names[i]
+
+    def shown(self, i: int) -> Shown:
+        """By which numbers Views of simulation i name kinds, users and sets of nodes."""
+        if i not in self.views:
+            self.views[i] = Shown(self.platform, self.kinds).in_order(self.world, i)
+        return self.views[i]
 
     def make_room(self, i: int, timers: int) -> None:
         """Room for so many more timers in simulation i."""

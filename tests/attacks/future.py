@@ -1,8 +1,8 @@
 """Ways to the future: does anything that a policy is handed lead to what it may not know, or change what it may not?
 
 `python -m tests.attacks.future` walks every attribute, item, slot, closure and `.base` of the view and the commands, in
-runs of several kinds of policy, and tries what was found to work once. Prints JSON of what was tried and what held;
-exit code 1 if there is a way.
+runs of several kinds of policy, compares all that they show of logs that differ in jobs to come alone, and tries what
+was found to work once. Prints JSON of what was tried and what held; exit code 1 if there is a way.
 
 Not tried, as Python has no means against it: the stack (`sys._getframe`, frames of tracebacks), the garbage collector,
 raw memory (`ctypes`), and modules and classes changed at run time, where a policy may also note what it sees.
@@ -25,6 +25,7 @@ import escala
 from escala.errors import EscalaError
 from escala.simulation import Simulation
 from escala.workload import Workload
+from tests.attacks.coming import coming
 from tests.attacks.pretending import JOBS, borrowed, first_come, masks, memories, names, namesakes
 
 LEAVES = (str, bytes, int, float, complex, bool, type(None), np.generic, types.CodeType)
@@ -343,6 +344,7 @@ def attack(depth: int) -> dict[str, Any]:
         *namesakes(),
         *borrowed(),
         *memories(),
+        *coming(),
     ]
     ways = [f"{entry['tried']}: {way}" for entry in tried for way in entry["ways"]]
     return {

@@ -15,6 +15,7 @@ from escala.kernel.state import SHAPE
 from escala.kernel.world import table_of
 from escala.parts import Parts
 from escala.platform import Platform
+from escala.shown import Shown
 from escala.simulation import Simulation
 from escala.workload import Workload
 
@@ -60,6 +61,7 @@ class Tables:
             self.sets *= 2
         self.single = max(self.single, single)
         made = self._make(stand_ins(self.rows, self._platform, self.single))
+        made.views[0] = Shown(self._platform, made.kinds)  # nobody is to come
         if self.single > 1:
             words = made.world.bits.shape[2]
             made.world = made.world._replace(

@@ -12,11 +12,12 @@ import pytest
 import escala
 from escala import sealed
 from escala.errors import EscalaError
+from escala.platform import Platform, Site
 from escala.policies import run
 from escala.policy import insider
 from escala.simulation import Simulation
 from escala.workload import Workload
-from tests.attacks import future, pretending
+from tests.attacks import coming, future, pretending
 
 
 @pytest.mark.parametrize("kind", future.KINDS)
@@ -67,6 +68,7 @@ def test_sealed_functions_show_nothing_and_work() -> None:
         pretending.namesakes,
         pretending.borrowed,
         pretending.memories,
+        coming.coming,
     ],
 )
 def test_what_was_found_once_holds(attack: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,6 +113,35 @@ def test_honest_policies_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
             act.call_at(view.now_s + 3.0)  # a thousand times and more in a row
 
     assert future.play("scheduler", thorough).jobs["state"].to_list() == ["COMPLETED"] * 4
+
+
+def test_numbers_grow_as_jobs_come() -> None:
+    """Sets of nodes and users by their first jobs, kinds by the platform."""
+    plain = Platform.uniform(3, 4, power=None, resources={"memory": 100})
+    site = Site(
+        "three", plain.cores, plain.profiles, plain.profile_of, names=("n0", "n1", "n2"),
+        features=(("x",), ("x", "y"), ()), resources=plain.resources,
+    )  # fmt: skip
+    wanted = {"features": ["y", "x", None, "y"], "memory_mb_per_node": [None, 10, None, None]}
+    jobs = Workload.from_jobs(
+        {"submit_s": [0.0, 10.0, 20.0, 20.0], "runtime_s": [60.0] * 4, "cores": [1] * 4, "user": ["d", "b", "d", "a"]}
+        | wanted
+    )
+    seen = []
+
+    def look(view: escala.View, act: escala.Commands) -> None:
+        if view.queue:
+            told = [(job.user, job.node_set, job.demand) for job in view.queue]
+            seen.append((view.node_sets.sum(axis=1).tolist(), told, view.kinds, view.free_kinds.tolist()))
+        pretending.first_come(view, act)
+
+    escala.simulate(jobs, site, look)
+    full = [[100]] * 3
+    assert seen == [
+        ([3, 1], [(0, 1, (0,))], ("memory",), full),
+        ([3, 1, 2], [(1, 2, (10,))], ("memory",), full),
+        ([3, 1, 2], [(0, 0, (0,)), (2, 1, (0,))], ("memory",), [[90], [100], [100]]),
+    ]
 
 
 def test_policies_from_elsewhere_are_no_insiders() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import Any
 
 import pytest
@@ -91,6 +92,24 @@ def test_nodes_without_room_for_the_parts_are_one_line(nodes: list[int], words: 
     with pytest.raises(EscalaError) as caught:
         escala.simulate(jobs, CELL, named)
     assert str(caught.value) == f"start_on: {words}"
+
+
+def test_a_list_of_nodes_takes_time_in_proportion() -> None:
+    """Processor time: eight times the nodes took 64 times as long."""
+
+    def start_s(nodes: int) -> float:
+        took = []
+
+        def named(view: escala.View, act: escala.Commands) -> None:
+            began = time.process_time()
+            assert act.start_on(0, list(range(nodes)))
+            took.append(time.process_time() - began)
+
+        for _ in range(3):
+            escala.simulate(log({"cores": nodes}), f"{nodes}x1", named)
+        return min(took)
+
+    assert start_s(32_000) < 24 * start_s(4_000)
 
 
 def test_a_job_that_fits_by_cores_alone_is_refused_to_a_policy() -> None:

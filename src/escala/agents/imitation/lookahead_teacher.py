@@ -17,6 +17,7 @@ from escala.policies import Rollout
 from escala.policies.futures import Lists
 from escala.policies.rollout import BASES, Base
 from escala.policy import View
+from escala.shown import Shown
 
 MOST_LISTS = 1000  # that futures are drawn from
 
@@ -41,6 +42,11 @@ class _Shown:
     def __init__(self, batch: SlotsBatch) -> None:
         self.world = batch.worlds.world._replace(job=_Jobs(batch))
         self.platform, self.table = batch.lists.platform, batch.worlds.table
+        self._as = Shown(self.platform, ())
+
+    def shown(self, i: int) -> Shown:
+        """As of `Simulation`: users of job lists have the numbers of the tables."""
+        return self._as
 
     def named(self, i: int) -> None:
         """Lists of jobs have no names."""

@@ -133,9 +133,8 @@ class Changes:
         """Jobs that still wait with a nice that we gave them, and what they had before; those whose nice somebody has
         set since."""
         others = self.set_since(seen)
-        mine = [
-            (seen.jobs[name], old) for name, (old, _) in self.jobs.items() if name in seen.jobs and name not in others
-        ]
+        left = seen.jobs.keys() - others
+        mine = [(seen.jobs[name], old) for name, (old, _) in self.jobs.items() if name in left]
         return [(job.job_id, old) for job, old in mine if job.state == PENDING and job.nice != old], others
 
     def set_since(self, seen: Seen) -> list[str]:

@@ -29,7 +29,7 @@ def wished(desk: Desk, asked: Snapshot, orders: Orders, waiting: int) -> list[st
         planned = [one.job_id for one in desk.plan(asked, first=min(FIRST, max(waiting, 1)))]
     except EscalaError:  # an object, which cannot plan
         planned = []
-    return [*first, *(job for job in planned if job not in set(first))]
+    return list(dict.fromkeys([*first, *planned]))
 
 
 def nices(
