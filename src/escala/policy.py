@@ -26,12 +26,13 @@ class View:
 
     Everything is read when asked for, so that it shows the effect of the commands given so far. Answers are values and
     fresh arrays: writing into them changes nothing, and no attribute leads to the simulation (see `escala.sealed`).
+    EscalaError for more questions in one decision than any policy needs (`escala.sealed.MOST_QUESTIONS`).
     """
 
     __slots__ = ("__weakref__", "_see")
 
-    def __init__(self, simulation: Any, i: int) -> None:
-        self._see = eyes(simulation, i)
+    def __init__(self, simulation: Any, i: int, budget: Budget | None = None) -> None:
+        self._see = eyes(simulation, i, budget or Budget())
 
     @property
     def now_s(self) -> float:
@@ -126,9 +127,9 @@ class History(View):
 
     __slots__ = ("_recall",)
 
-    def __init__(self, simulation: Any, i: int) -> None:
-        super().__init__(simulation, i)
-        self._recall = memory(simulation, i)
+    def __init__(self, simulation: Any, i: int, budget: Budget) -> None:
+        super().__init__(simulation, i, budget)
+        self._recall = memory(simulation, i, budget)
 
     def ended(self, first: int = 0) -> list[EndedJob]:
         """The jobs that have ended, in that order, all but the first so many: a predictor counts what it has seen."""
@@ -151,9 +152,9 @@ class ClairvoyantView(View):
 
     __slots__ = ("_foresee",)
 
-    def __init__(self, simulation: Any, i: int) -> None:
-        super().__init__(simulation, i)
-        self._foresee = foresight(simulation, i)
+    def __init__(self, simulation: Any, i: int, budget: Budget) -> None:
+        super().__init__(simulation, i, budget)
+        self._foresee = foresight(simulation, i, budget)
 
     def runtime_s(self, row: int) -> float:
         """How long the job will run, s."""

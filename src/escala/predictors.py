@@ -12,7 +12,7 @@ from escala.kernel import calls, codes
 from escala.options import Options
 from escala.policy import History
 from escala.prediction.inside import say_of, works_inside
-from escala.sealed import submitted
+from escala.sealed import Budget, submitted
 
 Say = Callable[[int, int], Any]
 """Rows first to last, submitted now -> us of each, as an iterable: the next is asked for when the one before has been
@@ -62,8 +62,14 @@ class Predictors:
             return lambda first, last: [0] * (last - first)
         if (inside := say_of(estimate, self._simulation, i)) is not None:
             return inside
-        predictor, view = copy.deepcopy(estimate), History(self._simulation, i)
-        return lambda first, last: (self._said(predictor, view, i, row) for row in range(first, last))
+        predictor, budget = copy.deepcopy(estimate), Budget()
+        view = History(self._simulation, i, budget)
+
+        def said(row: int) -> int:
+            budget.renew(self._simulation, i)
+            return self._said(predictor, view, i, row)
+
+        return lambda first, last: map(said, range(first, last))
 
     def _said(self, predictor: Any, view: History, i: int, row: int) -> int:
         """What a predictor says of a job, us."""

@@ -30,6 +30,9 @@ from escala.naming import UNNAMED
 NODE_STATES = ("on", "switching_on", "off", "switching_off")  # by code of NODE.power
 MOST_COMMANDS, TRIES = 1_000_000, 10
 """In one decision: so many commands, and so many tries of each waiting job on each node on top."""
+MOST_QUESTIONS, LOOKS = 1_000_000, 100
+"""In one decision, and again after each job that it starts: so many questions, and so many about each waiting job on
+each node on top."""
 
 
 class QueuedJob(NamedTuple):
@@ -232,10 +235,34 @@ FIELDS = ("submit", "runtime", "walltime", "cores", "load", "killed", "single", 
 assert JOB.names == FIELDS
 
 
-def eyes(simulation: Any, i: int) -> Callable[[str], Any]:
+class Budget:
+    """Commands given in this decision, questions asked in it since the last start, and how many there may be."""
+
+    def __init__(self) -> None:
+        self.given, self.limit = 0, MOST_COMMANDS
+        self.asked, self.most = 0, MOST_QUESTIONS
+
+    def renew(self, simulation: Any, i: int) -> None:
+        """A new decision begins."""
+        places = simulation.world.s["n_queued"].item(i) * (simulation.platform.n_nodes + 1)
+        self.given, self.limit = 0, MOST_COMMANDS + TRIES * places
+        self.asked, self.most = 0, MOST_QUESTIONS + LOOKS * places
+
+    def ask(self, simulation: Any, i: int) -> None:
+        """One question more; EscalaError beyond the budget."""
+        self.asked += 1
+        if self.asked > self.most:
+            raise EscalaError(
+                f"the policy asks more than {self.most:,} questions in one decision and starts no job, at "
+                f"{simulation.world.s['now'].item(i) / SECOND} s: return when there is nothing more to look at"
+            )
+
+
+def eyes(simulation: Any, i: int, budget: Budget) -> Callable[[str], Any]:
     """The sealed function behind a View: answers QUESTIONS, and those of OF_JOBS."""
 
     def answer(what: str) -> Any:
+        budget.ask(simulation, i)
         if what in QUESTIONS:
             return QUESTIONS[what](simulation.world, i)
         found = OF_JOBS[what](simulation, i)
@@ -246,9 +273,14 @@ def eyes(simulation: Any, i: int) -> Callable[[str], Any]:
     return sealed(answer)
 
 
-def memory(simulation: Any, i: int) -> Callable[[int], list[EndedJob]]:
+def memory(simulation: Any, i: int, budget: Budget) -> Callable[[int], list[EndedJob]]:
     """The sealed function behind a History: the jobs that have ended, in that order, all but the first so many."""
-    return sealed(lambda first: _ended(simulation, i, first))
+
+    def ended(first: int) -> list[EndedJob]:
+        budget.ask(simulation, i)
+        return _ended(simulation, i, first)
+
+    return sealed(ended)
 
 
 def _ended(simulation: Any, i: int, first: int) -> list[EndedJob]:
@@ -276,21 +308,14 @@ def submitted(simulation: Any, i: int, row: int) -> QueuedJob:
     return _queued(simulation, i, [row])[0]
 
 
-def foresight(simulation: Any, i: int) -> Callable[[int], float]:
+def foresight(simulation: Any, i: int, budget: Budget) -> Callable[[int], float]:
     """The sealed function behind a ClairvoyantView: how long the job of a row will run, s."""
-    return sealed(lambda row: simulation.world.job[i, row]["runtime"].item() / SECOND)
 
+    def runtime_s(row: int) -> float:
+        budget.ask(simulation, i)
+        return simulation.world.job[i, row]["runtime"].item() / SECOND
 
-class Budget:
-    """Commands given in this decision, and how many there may be."""
-
-    def __init__(self) -> None:
-        self.given, self.limit = 0, MOST_COMMANDS
-
-    def renew(self, simulation: Any, i: int) -> None:
-        """A new decision begins."""
-        self.given = 0
-        self.limit = MOST_COMMANDS + TRIES * simulation.world.s["n_queued"].item(i) * (simulation.platform.n_nodes + 1)
+    return sealed(runtime_s)
 
 
 def hands(simulation: Any, i: int, budget: Budget, log: list[Command] | None) -> Callable[[int, Any, Any], int]:
@@ -313,6 +338,8 @@ def hands(simulation: Any, i: int, budget: Budget, log: list[Command] | None) ->
             code = _start_at(simulation, i, one, [_whole(node) for node in b])
         else:
             code = codes.REFUSED_NO_NUMBER if one is None or other is None else simulation.command(i, kind, one, other)
+        if code == codes.REFUSED_NONE and kind in (calls.START, calls.START_ON):
+            budget.asked = 0
         if log is not None:
             x, y = (codes.NONE if value is None else value for value in (told, other))
             log.append(Command(simulation.world.s["now"].item(i), kind, x, y, codes.REFUSALS.get(code, "")))

@@ -5,7 +5,8 @@ runs of several kinds of policy, compares all that they show of logs that differ
 was found to work once. Prints JSON of what was tried and what held; exit code 1 if there is a way.
 
 Not tried, as Python has no means against it: the stack (`sys._getframe`, frames of tracebacks), the garbage collector,
-raw memory (`ctypes`), and modules and classes changed at run time, where a policy may also note what it sees.
+raw memory (`ctypes`), loops that ask and order nothing (`while True: pass`), and modules and classes changed at run
+time, where a policy may also note what it sees.
 `escala.sealed` says so.
 """
 
@@ -293,7 +294,7 @@ def commands() -> list[dict[str, Any]]:
 
 
 def endless() -> list[dict[str, Any]]:
-    """Policies that never end, and policies that change the jobs by the means that are not counted: one line."""
+    """Policies and predictors that never end: one line."""
 
     def again(view: escala.View, act: escala.Commands) -> None:
         while True:
@@ -307,11 +308,24 @@ def endless() -> list[dict[str, Any]]:
         while True:
             act.call_at(view.now_s + 1.0)
 
-    tried = (("start(0) for ever", again, "in one decision"), ("call_at(now + 1e-6) for ever", soon, "ask less often"),
-             ("call_at(now + 1) for ever in one decision", timers, "in one decision"))  # fmt: skip
+    def looks(view: escala.View, act: Any) -> None:
+        while view.queue_length == view.queue_length:
+            pass
+
+    def recalls(view: Any, job: Any) -> None:
+        while len(view.ended()) < len(JOBS):
+            pass
+
+    tried = (
+        ("start(0) for ever", "scheduler", again, "in one decision"),
+        ("call_at(now + 1e-6) for ever", "scheduler", soon, "ask less often"),
+        ("call_at(now + 1) for ever in one decision", "scheduler", timers, "in one decision"),
+        *((f"looks for ever, {kind}", kind, looks, "questions in one decision") for kind in KINDS),
+        ("looks for ever who has ended", PREDICTOR, recalls, "questions in one decision"),
+    )
     return [
-        {"tried": name, "ways": [] if _raises("scheduler", policy, words) else ["no line"]}
-        for name, policy, words in tried
+        {"tried": name, "ways": [] if _raises(kind, policy, words) else ["no line"]}
+        for name, kind, policy, words in tried
     ]
 
 
@@ -359,6 +373,7 @@ def attack(depth: int) -> dict[str, Any]:
             "the garbage collector",
             "raw memory (ctypes)",
             "modules and classes changed at run time",
+            "loops that ask and order nothing",
         ],
     }
 

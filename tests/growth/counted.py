@@ -110,9 +110,9 @@ def _count_rows() -> None:
     """Answers of a View are counted by their rows."""
     from escala import sealed  # imports the kernel
 
-    for question, answer in sealed.QUESTIONS.items():
-        sealed.QUESTIONS[question] = _noting(f"View.{question}", answer)
-    sealed._running = _noting("View.running", sealed._running)
+    for answers in (sealed.QUESTIONS, sealed.OF_JOBS):
+        for question, answer in answers.items():
+            answers[question] = _noting(f"View.{question}", answer)
     sealed._ended = _noting("History.ended", sealed._ended)
 
 

@@ -125,7 +125,7 @@ def decider(
         policy.begin_run()
         decide, known = policy.decide_inside, (simulation, i)
     else:
-        known = (ClairvoyantView(simulation, i) if sees_runtimes else View(simulation, i),)
+        known = ((ClairvoyantView if sees_runtimes else View)(simulation, i, budget),)
 
     def turn() -> None:
         budget.renew(simulation, i)

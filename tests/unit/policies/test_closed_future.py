@@ -41,8 +41,8 @@ def test_the_walk_finds_what_leads_there(lead: Any, monkeypatch: pytest.MonkeyPa
     """A view with a hole: the attack must be able to fail."""
 
     class Leaky(escala.View):
-        def __init__(self, simulation: Simulation, i: int) -> None:
-            super().__init__(simulation, i)
+        def __init__(self, simulation: Simulation, i: int, budget: sealed.Budget) -> None:
+            super().__init__(simulation, i, budget)
             self.extra = lead(simulation)
 
     monkeypatch.setattr(run, "View", Leaky)
@@ -73,6 +73,7 @@ def test_sealed_functions_show_nothing_and_work() -> None:
 )
 def test_what_was_found_once_holds(attack: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sealed, "MOST_COMMANDS", 20_000)  # quicker
+    monkeypatch.setattr(sealed, "MOST_QUESTIONS", 20_000)
     monkeypatch.setattr(run, "PATIENCE", 2_000)
     assert [entry for entry in attack() if entry["ways"]] == []
 
@@ -98,8 +99,12 @@ def test_odd_arguments_are_refused_with_the_reason() -> None:
 
 
 def test_honest_policies_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each waiting job tried on each node, ten times over; a decision each second through a long silence."""
+    """Each waiting job tried on each node, ten times over, after a look at all that a view shows; all of the queue
+    again after each start; a decision each second through a long silence."""
     monkeypatch.setattr(sealed, "MOST_COMMANDS", 4)
+    monkeypatch.setattr(sealed, "MOST_QUESTIONS", 20)
+    questions = [name for name in dir(escala.View) if isinstance(getattr(escala.View, name), property)]
+    assert len(questions) == 15
     monkeypatch.setattr(run, "PATIENCE", 100)
     monkeypatch.setattr(run, "SHORTEST_S", 1.0)  # as with the true limits: every 10 ms
 
@@ -108,7 +113,13 @@ def test_honest_policies_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
             for _ in range(10):
                 for node in range(2):
                     act.start_on(job, node)
-        pretending.first_come(view, act)
+        for job in view.queue:
+            for _ in range(2):
+                assert [getattr(view, name) for _ in range(2) for name in questions]
+                assert len(view.room_for(job)) == 2
+            if act.start(job):
+                for other in view.queue:
+                    assert [getattr(view, name) for _ in range(2) for name in questions] and other.row > job.row
         if view.running or view.queue_length:
             act.call_at(view.now_s + 3.0)  # a thousand times and more in a row
 
