@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 import escala
+from escala.envs.slots.heuristics import RULES
+from escala.envs.slots.policy import SlotPolicy
 from escala.errors import EscalaError
-from escala.platform import Site
+from escala.platform import Platform, Site
 from escala.platform.site import Partition
 
 APART_S = 1000.0
@@ -172,6 +174,31 @@ def differences(kind: str, seed: int) -> list[str]:
     return [] if len(one) == len(other) else [f"world {seed}: {len(one)} or {len(other)} looks"]
 
 
+def slotted(rule: str) -> list[str]:
+    """Jobs that start otherwise, by a rule of one machine, where those to come demand memory too."""
+    rng, ways = random.Random(rule), list[str]()
+    machine = Platform.uniform(1, 8, power=None, resources={"memory": 100})
+    for world in range(WORLDS):
+        drawn = [
+            {
+                "submit_s": float(rng.randint(0, 900) + APART_S * (k >= 40)),
+                "walltime_s": 10.0 * rng.randint(1, 12),
+                "cores": rng.randint(1, 6),
+                "single_node": True,
+            }
+            for k in range(50)
+        ]
+        starts = []
+        for demand in (0, 30):
+            rows = [row | {"runtime_s": row["walltime_s"], "demand_memory": 0} for row in drawn]
+            rows[-1]["demand_memory"] = demand
+            made = [{name: row[name] for name in row if demand or name != "demand_memory"} for row in rows]
+            found = escala.simulate(log(made), machine, SlotPolicy(rule, unit_s=10.0)).jobs
+            starts.append(found.filter(found["start_s"] < APART_S).select("job_id", "start_s").rows())
+        ways += [f"world {world}: other jobs start"] if starts[0] != starts[1] else []
+    return ways
+
+
 def coming(worlds: int = WORLDS) -> list[dict[str, Any]]:
     """One entry for each kind of policy."""
     kinds = ("scheduler", "timers", "shutdown before", "shutdown after", "predictor")
@@ -182,4 +209,4 @@ def coming(worlds: int = WORLDS) -> list[dict[str, Any]]:
                 "ways": [way for seed in range(worlds) for way in differences(kind, seed)],
             }
             for kind in kinds
-        ]
+        ] + [{"tried": f"other jobs to come, slots by {rule}", "ways": slotted(rule)} for rule in RULES]

@@ -82,7 +82,7 @@ def score(w: World, g: Game, rule: int, j: int, n: int) -> float:
     if rule in (TETRIS, TETRIS_NORMALISED, DENSE):
         total = 0.0
         for k in range(st.kinds):
-            total += demand_of(w, j, k) / (1.0 if rule == TETRIS else g.scale[k] * st.kinds)
+            total += demand_of(w, j, k) / (1.0 if rule == TETRIS else g.scale[k] * st.of_kinds)
         length = length_of(w, st, j)
         return length / total ** (0.5 * st.agents * st.machines) if rule == DENSE else -(0.5 * total + 0.5 / length)
     if rule in (FCFS, EASY):

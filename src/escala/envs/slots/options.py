@@ -89,6 +89,7 @@ class SlottedOptions(EnvOptions):
         settings = {name: own.get(name, 0) for name in SETTINGS.names or () if name in ALONE}
         settings |= {
             "kinds": kinds,
+            "of_kinds": kinds,
             "ring": rows - 1,
             "skip": SKIPS[self.skip],
             "image": self.observation == "image",

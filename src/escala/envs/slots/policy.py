@@ -334,6 +334,7 @@ class SlotPolicy(SlottedPolicy):
         longest = longest if reserve or self.rule == RULES["easy"] else min(longest, ROWS)
         begin = begin_of_arrivals(simulation.world.job[i]["submit"], unit, chosen.arrivals_end)
         games = chosen.games(1, capacity, unit, longest, named, begin=begin, jobs=len(simulation.world.job[i]))
+        games.settings["of_kinds"] = 1 + len(platform.resources)  # whatever jobs to come demand
         set_hold(games, self.hold)
         games.memory["rng"] = self._rng
         self._numbers = np.zeros(0 if drawn else chosen.numbers(len(capacity)), np.float32)

@@ -33,6 +33,7 @@ class SlotsBatch(SlottedBatch):
         environments(num_envs)
         unit, jobs = int(microseconds(lists.unit_s)), int(lists.jobs_of.max())
         games = chosen.games(num_envs, lists.capacity, unit, lists.longest, lists.named, jobs=jobs)
+        games.settings["of_kinds"] = 1 + len(lists.platform.resources)
         if chosen.observation == "image":
             high, dtype = (255, np.uint8) if chosen.dtype == "uint8" else (1.0, np.float32)
             space = spaces.Box(0, high, (chosen.horizon, chosen.width(lists.capacity)), dtype)

@@ -23,6 +23,7 @@ SETTINGS = np.dtype(
         ("slots", "i8"),  # M
         ("horizon", "i8"),  # rows that are seen
         ("kinds", "i8"),  # R
+        ("of_kinds", "i8"),  # that a mean is over: more, where the machine has some that no job demands
         ("ring", "i8"),  # rows that are remembered, a power of two, minus 1: a mask for row numbers
         ("pool", "i8"),  # 1: one machine, whose columns are known; 0: machines are nodes
         ("named", "i8"),  # 1: columns of a pool's first kind are nodes of one core
