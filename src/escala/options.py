@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, nearest, quoted
 from escala.estimates import (
     COLUMN,
     CORRECTIONS_S,
@@ -171,10 +171,9 @@ class Options:
             "oversized": ("error", "drop"),
         }
         for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise EscalaError(
-                    f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}"
-                )
+            if (value := getattr(self, name)) not in allowed:
+                hint = nearest(str(value), allowed)
+                raise EscalaError(f"option {name}={quoted(value)} is not known: {hint}use one of {', '.join(allowed)}")
         check_estimate(self.estimate, "estimate")
         if self.order_estimate is not None:
             check_estimate(self.order_estimate, "order_estimate")

@@ -59,7 +59,13 @@ def test_prices_that_change_bill_each_stretch_by_its_own(escala_: Escala, runs: 
     ("more", "message"),
     [
         (["--price", "nowhere.csv"], "is neither a number nor a file"),
-        (["--price", "-1"], "give a number of at least 0"),
+        (["--price", "-1"], "give a number from 0 to"),
+        (["--price", "1e300"], "give a number from 0 to"),
+        (["--price", "nan"], "give a number from 0 to"),
+        (["--carbon", "1e300"], "give a number from 0 to"),
+        (["--price", "1", "--currency", "\x1b[2JE"], r"--currency '\x1b[2JE': give at most 8 letters"),
+        (["--price", "1", "--currency", "E" * 100_000], "give at most 8 letters"),
+        (["--price", "1", "--currency", "E\nE"], "give at most 8 letters"),
         (["--pue", "0.5"], "give a number from 1 to 10"),
         (["--currency", "EUR"], "give --price too"),
     ],
@@ -67,6 +73,23 @@ def test_prices_that_change_bill_each_stretch_by_its_own(escala_: Escala, runs: 
 def test_what_makes_no_sense_is_one_line(escala_: Escala, runs: list[Path], more: list[str], message: str) -> None:
     outcome = escala_("bill", runs[0], *more)
     assert outcome.status == 2 and message in outcome.err and outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("currency", ["EUR", "€", "US$", "zł", "Kč"])
+def test_currencies(escala_: Escala, runs: list[Path], currency: str) -> None:
+    assert f"({currency})" in escala_("bill", runs[0], "--price", "1", "--currency", currency).out
+
+
+def test_a_price_of_a_file_beyond_any_is_refused(escala_: Escala, runs: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "prices.csv").write_text("time_s,per_kwh\n0,1\n5,-1e300\n")
+    outcome = escala_("bill", runs[0], "--price", tmp_path / "prices.csv")
+    assert outcome.status == 2 and "row 2: per_kwh -1e+300 is beyond" in outcome.err
+
+
+def test_names_reach_the_terminal_as_text(escala_: Escala, runs: list[Path]) -> None:
+    odd = runs[0].rename(runs[0].with_name("\x1b[2Jon"))
+    told = escala_("bill", odd, "--price", "1").out
+    assert "\x1b" not in told and r"\x1b[2Jon" in told
 
 
 def test_a_run_without_watts_has_no_bill(escala_: Escala, tmp_path: Path) -> None:

@@ -22,6 +22,16 @@ head = ["lowest-id", "latest-released"]
 """
 
 
+def test_where_watts_are_missing_it_says_how_to_give_some(escala_: Escala, log: Path, tmp_path: Path) -> None:
+    file, out = tmp_path / "campaign.toml", tmp_path / "out"
+    file.write_text(f'logs = ["{log}"]\nplatforms = ["4x1", "8x1", "4x1:grid5000"]\nschedulers = ["fcfs"]\n')
+    told = escala_("campaign", file, "--out", out, "--on", "local:1")
+    assert told.status == 0, told.err
+    line = "Power: no profile for 4x1, 8x1, so no energy, money or CO2 is told there; name one in the campaign's file"
+    assert line in told.out and line.replace("'", "&#39;") in (out / "index.html").read_text()
+    assert "a preset, not measured on this machine" in told.out
+
+
 def test_campaign_tells_the_best_and_writes_a_table_and_a_page(escala_: Escala, log: Path, tmp_path: Path) -> None:
     file, out = tmp_path / "campaign.toml", tmp_path / "out"
     file.write_text(ASKED.format(log=log, machine="4x1:grid5000"))
@@ -31,6 +41,7 @@ def test_campaign_tells_the_best_and_writes_a_table_and_a_page(escala_: Escala, 
         "6 runs" in told.out
         and "6 simulations made now, 0 before" in told.out
         and "a preset, not measured on this machine" in told.out
+        and "no profile" not in told.out
     )
     assert sorted(path.name for path in out.iterdir()) == [
         "index.html",

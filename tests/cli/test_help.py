@@ -100,6 +100,9 @@ def test_help_is_a_word_too(escala_: Escala) -> None:
 
 def test_a_verb_of_a_group_is_found_without_its_group(escala_: Escala) -> None:
     assert "Did you mean 'workload describe'?" in escala_("describe").err
+    assert "Did you mean 'help'?" in escala_("hlep").err
+    assert "Did you mean 'simulate'?" in escala_("sim").err, "the beginning of a word goes before its like"
+    assert "Did you mean 'report' or 'study replay'?" in escala_("rep").err
 
 
 def _named(text: str) -> set[str]:

@@ -214,6 +214,13 @@ def test_every_verb_that_replays_says_once_what_it_does_not_look_at(escala_: Esc
     assert outcome.err.count(said) == outcome.err.count("what jobs ask for") == 1, outcome.err
 
 
+def test_bound_says_how_to_give_watts_where_there_are_none(escala_: Escala, log: Path) -> None:
+    asked = ("bound", log, *REPLAYING["bound"], "--platform")
+    assert "power: no profile, so no energy, money or CO2 is told; name a preset" in escala_(*asked, "4x1").out
+    assert "power:" not in escala_(*asked, "4x1:grid5000").out, "no energy is in it"
+    assert "did you mean wait? use" in escala_("bound", log, "--objective", "wiat", "--platform", "4x1").err
+
+
 def test_lost_runs_are_told_beside_the_figures_that_leave_them_out(escala_: Escala, tmp_path: Path) -> None:
     """A, on all nodes, begins at about 1 s, and loses them to B of the higher tier at about 101 s: 100 s are gone."""
     (tmp_path / "site.toml").write_text(

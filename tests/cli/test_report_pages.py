@@ -153,6 +153,12 @@ def test_an_old_evaluation_has_a_page_and_says_what_it_lacks(escala_: Escala, tm
     assert refused.status == 2 and refused.err.count("\n") == 1
 
 
+def test_no_price_is_beyond_any_and_no_currency_is_a_text(escala_: Escala, log: Path) -> None:
+    for option in (["--price", "1e300"], ["--price", "1", "--currency", "<b>" * 100]):
+        refused = escala_("report", log, *option)
+        assert refused.status == 2 and option[-2] in refused.err and len(refused.err) <= 501
+
+
 @pytest.mark.parametrize("option", [["--price", "0.2"], ["--carbon", "100"], ["--currency", "EUR"]])
 def test_what_cannot_be_priced_is_refused_in_one_line(escala_: Escala, log: Path, option: list[str]) -> None:
     old, run = _evaluation(log.parent / "old", of_days=()), _simulated(escala_, log, "run", "--platform", "4x1:none")

@@ -47,3 +47,8 @@ def test_numbers_of_numpy_are_taken() -> None:
 def test_what_is_no_workload(workload: Any) -> None:
     with pytest.raises(EscalaError, match="a workload is a Workload or the path of a log"):
         escala.simulate(workload, "1x1")
+
+
+def test_a_misspelt_word_is_answered_with_the_near_one() -> None:
+    with pytest.raises(EscalaError, match="rules='batshced' is not known: did you mean batsched"):
+        Options(rules="batshced")

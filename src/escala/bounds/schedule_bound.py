@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from escala.admit import Admitted, admit_jobs, met, refuse_late, refuse_speeds
 from escala.bounds.waste_bound import WASTE, WasteBound, waste_bound
-from escala.errors import EscalaError
+from escala.errors import EscalaError, nearest
 from escala.kernel.clock import SECOND
 from escala.optimum import OBJECTIVES, Bound, Instance
 from escala.optimum import bound as bound_of
@@ -182,7 +182,8 @@ def bound(
             **options,
         )
     if objective not in OBJECTIVES:
-        raise EscalaError(f"objective {objective!r} is unknown: use {', '.join(OBJECTIVES)} or {WASTE}")
+        hint = nearest(str(objective), (*OBJECTIVES, WASTE))
+        raise EscalaError(f"objective {objective!r} is unknown: {hint}use {', '.join(OBJECTIVES)} or {WASTE}")
     if stretch is not None or shutdowns is not None:
         raise EscalaError(f"stretch and shutdowns belong to the objective {WASTE}, not to {objective}: leave them out")
     log, machine = read(workload, platform)

@@ -25,6 +25,7 @@ from escala.workload import Workload
 from escala.writing import whole_file
 
 RUNS, SECONDS = "runs.parquet", "seconds.parquet"
+MOST_NAMED = 3  # platforms in one line
 TEXTS = ("log", "platform", "scheduler", "shutdown")
 
 
@@ -99,10 +100,22 @@ def campaign(
         for name, frame in ((RUNS, table), (SECONDS, spent)):
             with whole_file(folder / name) as aside:
                 frame.write_parquet(aside)
-    power = tuple(dict.fromkeys(machine.power_line for machine in asked.platforms if machine.has_energy))
+    power = dict.fromkeys(machine.power_line for machine in asked.platforms if machine.has_energy)
+    if bare := sorted({machine.name for machine in asked.platforms if not machine.has_energy}):
+        power[_no_power(bare)] = None
     others = len(kept.found.keys() - unique.keys())
     counts = len(left) - len(errors), len(unique) - len(left), len(errors), others
-    return Campaign(table, tuple(asked.options), power, *counts, tuple(remarks))
+    return Campaign(table, tuple(asked.options), tuple(power), *counts, tuple(remarks))
+
+
+def _no_power(bare: Sequence[str]) -> str:
+    """What is not told of platforms without a power profile, and how to give one."""
+    more = f" and {len(bare) - MOST_NAMED} more" if len(bare) > MOST_NAMED else ""
+    return (
+        f"power: no profile for {', '.join(bare[:MOST_NAMED])}{more}, so no energy, money or CO2 is told there; name "
+        'one in the campaign\'s file, a preset (power = "grid5000", or platforms = ["64x1:grid5000"]) or measured '
+        'watts of a node (power = "computing=410,idle=160,...", or a YAML file)'
+    )
 
 
 def _by_log(runs: Sequence[Run]) -> list[Run]:

@@ -14,7 +14,7 @@ import typer
 
 from escala.cli import elsewhere, terminal
 from escala.cli.interrupt import INTERRUPTED, TERMINATED, Stopped, ended, listen_for_termination, lost, work_is_over
-from escala.cli.verbs import Verbs
+from escala.cli.verbs import HELP, Verbs
 from escala.errors import EscalaError
 from escala.extras import missing
 from escala.reading import READ, is_full
@@ -97,7 +97,7 @@ def run(arguments: list[str]) -> int:
     """Run the program on its arguments; returns the exit status. Bad input and bad usage are one line on stderr."""
     left.watch()
     READ.clear()  # of an earlier run in this process
-    if arguments[:1] == ["help"]:
+    if arguments[:1] == [HELP]:
         arguments = [*arguments[1:], "--help"]
     try:
         with terminal.remarking():

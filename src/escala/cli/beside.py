@@ -346,7 +346,7 @@ def report(
     from escala.bridges.slurm.sentences import answers, conditions
     from escala.writing import output_file, own_page
 
-    opt.check_price(price, currency)
+    opt.check_price(price, currency, carbon)
     path = _journal(where)
     found = find(path)
     target = out or path.with_name("beside.html")

@@ -44,8 +44,7 @@ def bill(
     import escala
     from escala.metrics import bill as money_of
 
-    if currency and price is None:
-        raise EscalaError(f"--currency {currency} is of a price: give --price too, or leave it out")
+    opt.check_price(None if price is None else 0.0, currency)
     if not 1.0 <= pue <= 10.0:
         raise EscalaError(
             f"--pue {pue:g}: give a number from 1 to 10: cooling and losses come on top of what the nodes take"
@@ -100,8 +99,8 @@ def _series(given: str | None, flag: str) -> Any:
                 f"{flag} {given}: is neither a number nor a file: give a price of a kWh, {OF_KWH}"
             ) from None
         return read_series(given)
-    if not 0.0 <= value < np.inf:
-        raise EscalaError(f"{flag} {given}: give a number of at least 0, {OF_KWH}")
+    if not 0.0 <= value <= opt.MOST_PRICE:
+        raise EscalaError(f"{flag} {given}: give a number from 0 to {opt.MOST_PRICE:g}, {OF_KWH}")
     return Series(np.array([-np.inf]), np.array([value]))
 
 

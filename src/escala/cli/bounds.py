@@ -172,7 +172,7 @@ def _tell(result: Any, log: Any, machine: Any, document: dict[str, Any], as_json
             down=[len(rows) - 1],
         ),
         *marks.lines(result.knows),
-        *([machine.power_line] if waste else []),
+        *([machine.power_line] if waste or not machine.has_energy else []),
         *proved,
         *remarks,
         "What the bound leaves out: " + "; ".join(result.relaxations) + ".",

@@ -63,7 +63,7 @@ def demo(
         raise EscalaError(
             "give --workload and --platform together, or neither for the built-in weeks of the cluster taurus"
         )
-    opt.check_price(price, currency)
+    opt.check_price(price, currency, carbon)
     pieces, plan = Pieces(None, None), replace(study.Settings(), train_minutes=minutes, seed=seed)
     kept = keeping(lambda: what_is_kept(out, pieces))
     with output_folder(out, study.KIND, force=force, keeps=True) as folder, progress() as begin, kept:

@@ -75,7 +75,7 @@ def frontier(
     from escala.report import frontier as page
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
-    opt.check_price(price, currency)
+    opt.check_price(price, currency, carbon)
     pieces = Pieces(None, None)
     with working(out, "frontier", force=force, on=on, jobs=jobs) as (folder, where, shared):
         with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):

@@ -13,7 +13,7 @@ import typer
 
 from escala.cli.tables import amount, number
 from escala.cli.terminal import Begin
-from escala.errors import EscalaError
+from escala.errors import EscalaError, nearest
 from escala.reading import read_json
 
 Objective = Annotated[
@@ -71,7 +71,8 @@ def check(wanted: Wanted, options: Mapping[str, Any]) -> None:
     if objective is None:
         return
     if objective not in METRIC and objective != WASTE:
-        raise EscalaError(f"--headroom {objective} is unknown: use {', '.join(METRIC)} or {WASTE}")
+        hint = nearest(objective, (*METRIC, WASTE))
+        raise EscalaError(f"--headroom {objective} is unknown: {hint}use {', '.join(METRIC)} or {WASTE}")
     if options["until_s"] is not None:
         raise EscalaError("--headroom needs whole runs: leave out --stop-at")
     if objective == WASTE and not options["start_off"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +14,7 @@ import typer
 from escala.cli.cleaning import Longest, MostCores, NoRequest, ZeroRuntime, _rules
 from escala.cli.estimates import Corrections, Estimate, OrderEstimate, spans
 from escala.cli.part import Account, Partition, Since, Until, User
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 
 Log = Annotated[
     Path,
@@ -233,10 +234,20 @@ Carbon = Annotated[
 Currency = Annotated[str, typer.Option("--currency", metavar="NAME", help="of --price, as EUR", show_default=False)]
 
 
-def check_price(price: float | None, currency: str) -> None:
-    """EscalaError for a currency without a price."""
+MOST_PRICE = 1e9
+"""Of a kWh, in whatever currency or in g of CO2."""
+CURRENCY = re.compile(r"[^\W\d_]{1,8}|(?:[^\W\d_]{1,4}[. ]?)?[$€£¥₩₹₺₽₴₫₱₪₦¢]")
+
+
+def check_price(price: float | None, currency: str, carbon: float | None = None) -> None:
+    """EscalaError for a currency that is none, or without a price, and for a price or carbon beyond any."""
+    if currency and not CURRENCY.fullmatch(currency):
+        raise EscalaError(f"--currency {quoted(currency)}: give at most 8 letters or a sign, such as EUR or €")
     if currency and price is None:
         raise EscalaError(f"--currency {currency} is of a price: give --price too, or leave it out")
+    for flag, value in (("--price", price), ("--carbon", carbon)):
+        if value is not None and not 0.0 <= value <= MOST_PRICE:
+            raise EscalaError(f"{flag} {value:g}: give a number from 0 to {MOST_PRICE:g}, of a kWh")
 
 
 def names(text: str, option: str) -> list[str]:

@@ -43,7 +43,7 @@ def report(
     """Write what was saved, in one folder or in several, as one self-contained HTML page."""
     from escala.report import write_report
 
-    opt.check_price(price, currency)
+    opt.check_price(price, currency, carbon)
     parts = [read_saved(folder) for folder in dict.fromkeys(folders)]
     alone = parts[0] if len(parts) == 1 else None
     target = out if out is not None else (alone.folder / PAGE if alone else Path(PAGE))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from escala.compiling import tell_when_compiling
-from escala.errors import EscalaWarning
+from escala.errors import MOST_CHARACTERS, EscalaWarning, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -27,7 +27,11 @@ def stdout(width: int | None = None) -> Console:
     """The console of the results; asked for at each use, so that a replaced `sys.stdout` is respected."""
     from rich.console import Console
 
-    return Console(highlight=False, markup=False, emoji=False, width=width)
+    from escala.cli.printable import Printable
+
+    console = Console(highlight=False, markup=False, emoji=False, width=width)
+    console.push_render_hook(Printable())
+    return console
 
 
 def stderr() -> Console:
@@ -73,13 +77,18 @@ def emit(as_json: bool, payload: Any, *shown: RenderableType) -> None:
 
 def fail(message: str) -> None:
     """Print one error line on stderr."""
-    line = " ".join(message.split())
-    sys.stderr.write(f"error: {line}\n")
+    _say("error", message)
 
 
 def remark(message: str) -> None:
     """Print one line on stderr about what the user should know, and would not see in the result."""
-    sys.stderr.write(f"remark: {' '.join(message.split())}\n")
+    _say("remark", message)
+
+
+def _say(kind: str, message: str) -> None:
+    """One printable line on stderr of at most `MOST_CHARACTERS`, whatever a file or a user put into it."""
+    start = f"{kind}: "
+    sys.stderr.write(f"{start}{one_line(' '.join(message.split()), MOST_CHARACTERS - len(start))}\n")
 
 
 @contextlib.contextmanager
@@ -125,5 +134,5 @@ def progress() -> Iterator[Begin]:
 def _line(text: str) -> None:
     """Write one line on stderr, where anybody listens."""
     with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or none at all
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{one_line(text)}\n")
         sys.stderr.flush()

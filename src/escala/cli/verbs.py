@@ -55,6 +55,7 @@ VERBS = {
 }
 """Panel of the help -> verb -> (module of `escala.cli`, its line)."""
 
+HELP, MOST_NEAR = "help", 3
 MODULES = {verb: module for verbs in VERBS.values() for verb, (module, _) in verbs.items()}
 
 EXTRAS = {
@@ -218,11 +219,12 @@ def _path(ctx: Any) -> str:
 
 
 def _near(word: str, paths: list[str]) -> str:
-    """ " Did you mean ...?" with the verbs whose last word is like this one, or nothing."""
-    last: dict[str, str] = {}
+    """ " Did you mean ...?" with the verbs whose last word begins with this one, or else is like it; or nothing."""
+    last = {HELP: HELP}
     for path in sorted(paths, key=lambda path: " " in path):  # a verb of the program goes before one of a group
         last.setdefault(path.rpartition(" ")[2], path)
-    near = [repr(last[name]) for name in get_close_matches(word, last)]
+    begun = [name for name in last if len(word) > 1 and name.startswith(word)][:MOST_NEAR]
+    near = [repr(last[name]) for name in begun or get_close_matches(word, last, n=MOST_NEAR)]
     return f" Did you mean {' or '.join(near)}?" if near else ""
 
 

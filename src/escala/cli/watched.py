@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from escala.compiling import LINE, tell_when_compiling
+from escala.errors import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,8 +59,8 @@ class Bar:
         """See `Shown`."""
         for earlier in self.drawn.task_ids:
             self.drawn.remove_task(earlier)
-        self._what, self._compiling = what, False
-        self.drawn.add_task(what, total=None)
+        self._what, self._compiling = one_line(what), False
+        self.drawn.add_task(self._what, total=None)
 
     def wait(self) -> None:
         """See `Shown`."""

@@ -18,6 +18,7 @@ from escala.reading import guarded, read_all
 
 TIME, VALUE = "time_s", "per_kwh"
 COLUMNS = (TIME, VALUE)
+MOST = 1e9  # of a kWh, in whatever unit
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,9 @@ def _numbers(table: pl.DataFrame, name: str, path: str | Path) -> NDArray[np.flo
         row = int(bad.arg_max() or 0)
         raise EscalaError(f"{path}: row {row + 1}: {name} {quoted(table[name][row])} is no number")
     found = values.to_numpy()
+    if name == VALUE and (beyond := np.abs(found) > MOST).any():
+        row = int(np.argmax(beyond))
+        raise EscalaError(f"{path}: row {row + 1}: {VALUE} {found[row]:g} is beyond {MOST:g}: give a price of a kWh")
     if name == TIME and (np.diff(found) <= 0.0).any():
         row = int(np.argmax(np.diff(found) <= 0.0)) + 1
         raise EscalaError(

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.errors import EscalaError, quoted
+from escala.errors import EscalaError, nearest, quoted
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.lookahead import WAIT, look_ahead
@@ -171,7 +171,8 @@ class Rollout:
         if min(futures, choices, depth, horizon) < 1:
             raise EscalaError("rollout: futures, choices, depth and horizon must be at least 1")
         if objective not in OBJECTIVES:
-            raise EscalaError(f"rollout: objective {objective!r} is unknown: use {', '.join(OBJECTIVES)}")
+            hint = nearest(str(objective), OBJECTIVES)
+            raise EscalaError(f"rollout: objective {objective!r} is unknown: {hint}use {', '.join(OBJECTIVES)}")
         if every_s is not None and not every_s > 0:
             raise EscalaError(f"rollout: every_s is {every_s}: give seconds above 0")
         if not 0.0 <= optimism <= 1.0:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from escala.admit import met
-from escala.errors import EscalaError, quoted, refuse_text
+from escala.errors import EscalaError, nearest, quoted, refuse_text
 from escala.estimates import RUNTIME, WALLTIME, check_estimate
 from escala.foresight import known_to
 from escala.options import Options, with_options
@@ -60,7 +60,10 @@ def asked_of(
 ) -> Asked:
     """What is asked, checked; see `tune`. options: of the replays, with the seed."""
     if objective not in OBJECTIVES:
-        raise EscalaError(f"unknown objective {quoted(objective)} (--objective): use one of {', '.join(OBJECTIVES)}")
+        hint = nearest(str(objective), OBJECTIVES)
+        raise EscalaError(
+            f"unknown objective {quoted(objective)} (--objective): {hint}use one of {', '.join(OBJECTIVES)}"
+        )
     how, baselines = _options(options, predictors, searches), _baselines(present)
     promised, wanted = (
         promise_of(promise, [name_of(one) for one in baselines]),

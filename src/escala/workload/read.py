@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from escala.errors import EscalaError, quoted
+from escala.errors import EscalaError, nearest, quoted
 from escala.forks import check_fork
 from escala.reading import HEAD_BYTES, file_name, first_data, guarded, read_head
 from escala.workload.clean import ABSURD_SIZE, FAITHFUL, CleaningRules, clean, remarks
@@ -139,7 +139,8 @@ def chosen_kind(where: Path, format: str | None, columns: Columns, options: Mapp
     check_fork()
     kind = detect(where, columns) if format is None else format
     if kind not in TAKES:
-        raise EscalaError(f"{where}: format {kind!r} is not known: give one of {', '.join(TAKES)}")
+        hint = nearest(str(kind), TAKES)
+        raise EscalaError(f"{where}: format {quoted(kind)} is not known: {hint}give one of {', '.join(TAKES)}")
     foreign = sorted(set(options) - TAKES[kind])
     if foreign:
         flag = f" ({FLAGS[foreign[0]]})" if foreign[0] in FLAGS else ""

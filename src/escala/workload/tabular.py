@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from escala.errors import EscalaError, quoted
+from escala.errors import EscalaError, nearest, quoted
 from escala.reading import guarded, read_head
 from escala.workload.clean import CleaningRules, clean
 from escala.workload.columns import ESTIMATE, OPTIONAL, SCHEMA
@@ -291,7 +291,8 @@ def _factor(unit: float | str, path: Path) -> float:
     if isinstance(unit, str):
         if unit not in UNITS:
             raise EscalaError(
-                f"{path}: unit {unit!r} is not known: give one of {', '.join(UNITS)}, or a number of seconds"
+                f"{path}: unit {quoted(unit)} is not known: {nearest(unit, UNITS)}give one of {', '.join(UNITS)}, or a "
+                "number of seconds"
             )
         return UNITS[unit]
     if not unit > 0:

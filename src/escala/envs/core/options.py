@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from escala.envs.core.checks import at_most, number, whole_number
-from escala.errors import EscalaError
+from escala.errors import EscalaError, nearest, quoted
 from escala.foresight import plain
 
 ABOUT, ALLOWED, CHECK = "about", "allowed", "check"  # what a field's metadata holds; the check gives the plain value
@@ -31,7 +31,10 @@ def choice(default: str | None, *others: str, about: str) -> Any:
 
     def check(name: str, value: Any) -> Any:
         if not isinstance(value, str | None) or value not in words:
-            raise EscalaError(f"option {name}={value!r} is not known: use one of {', '.join(map(str, words))}")
+            known = list(map(str, words))
+            raise EscalaError(
+                f"option {name}={quoted(value)} is not known: {nearest(str(value), known)}use one of {', '.join(known)}"
+            )
         return value
 
     return option(default, " or ".join(map(str, words)), about, check)
