@@ -28,7 +28,7 @@ with output_folder(Path(sys.argv[1]) / "out", "tune", keeps=True) as work:
         try:
             kept.load("easy")
         except EscalaError as error:
-            told += "Parquet file is damaged" in str(error) and "begin anew" in str(error)
+            told += "Parquet file is damaged" in str(error) and str(piece) in str(error)
 print("told", told)
 """
 
