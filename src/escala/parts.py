@@ -30,6 +30,8 @@ Ints = NDArray[np.int64]
 OF_SOME = "on which some of them may lie"
 """The end of a reason why a column does not count: it does for the other jobs."""
 MOST_CELLS = 1_000_000  # of a table of jobs x shapes of nodes
+MOST_GROUPS = 24
+"""See `Parts.groups`."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,11 @@ class Parts:
         return np.where(self.parts > 1, 2, np.where(plain, self.parts, 2))
 
     @property
+    def sizes(self) -> Ints:
+        """Cores of the largest part of each, or all: as `kernel.reach` sorts them."""
+        return np.where(self.single == 2, self.share, self.cores)
+
+    @property
     def which(self) -> Ints:
         """The set of nodes on which each job may lie, a row of `allowed.sets`, int64 [jobs]; 0: all nodes."""
         return np.zeros(len(self.cores), np.int64) if self.allowed is None else self.allowed.which
@@ -72,6 +79,28 @@ class Parts:
         if self.allowed is None or len(self.allowed.sets) == 1:
             return np.zeros((0, 0), np.uint64)
         return self.allowed.sets
+
+    def groups(self, rows: Ints, kinds: list[str]) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
+        """Jobs that may lie on the same nodes and demand the same of these kinds, or take cores of any nodes, the
+        commonest MOST_GROUPS - 1 of them: the group of each of these rows, 0: another, int8 [rows]; and what each asks
+        for, as `World.group`, int32 [groups, 3 + kinds]."""
+        wanted = [self.demands[kind][rows] if kind in self.demands else np.zeros(len(rows), np.int64) for kind in kinds]
+        key = self.which[rows] * 2 + (self.single[rows] == 0)
+        for one in wanted:
+            key = key * 2 + (one > 0)
+        found, first, of, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+        chosen = np.argsort(-counts, kind="stable")[: MOST_GROUPS - 1]
+        numbers = np.zeros(len(found), np.int8)
+        numbers[chosen] = 1 + np.arange(len(chosen))
+        mine = numbers[of]
+        asks = np.zeros((1 + len(chosen), 3 + len(kinds)), np.int32)
+        asks[1:, 0] = self.single[rows][first[chosen]] == 0
+        asks[1:, 1] = self.which[rows][first[chosen]]
+        if self.parted is not None and self.parted.lanes.n > 0:
+            asks[1:, 2] = self.parted.lanes.of_job[rows][first[chosen]]
+        for k, one in enumerate(wanted):
+            asks[1:, 3 + k] = [int(one[mine == g].min()) for g in range(1, len(asks))]
+        return mine, asks
 
     def told(self, row: int) -> str:
         """What a job needs, in words."""

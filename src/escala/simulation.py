@@ -105,6 +105,11 @@ class Simulation:
         single = most_single(one.parts for one in self.admitted)
         self.plain = single == 0 and not kinds
         queueings = {plan.queueing for plan in plans}
+        searched = bool(queueings & (codes.PASSING | {codes.GREEDY, codes.STRICT}))
+        self._groups = [
+            one.parts.groups(one.rows, kinds) if one.parts is not None and searched and not self.plain else None
+            for one in self.admitted
+        ]
         conservative = codes.CONSERVATIVE in queueings
         ordered = any(plan.queueing == codes.CONSERVATIVE and plan.ordering != codes.BY_QUEUE for plan in plans)
         if ordered and self.options.depth is not None and not self.options.rebuild:
@@ -116,11 +121,12 @@ class Simulation:
         sizes = Sizes(
             *(jobs, p.n_nodes, p.total_cores, len(kinds), len(p.profiles)),
             ranks=max((jobs * (1 + plan.has_front) for plan in plans if plan.keys is not None), default=0),
-            searched=bool(queueings & (codes.PASSING | {codes.GREEDY, codes.STRICT})),
+            searched=searched,
             passed=bool(queueings & codes.PASSING),
             planned=bool(queueings & (codes.PASSING | {codes.CONSERVATIVE, codes.EXTERNAL})),
             agenda=conservative,
             multi=not self.plain,
+            groups=max((len(one[1]) for one in self._groups if one is not None), default=0),
             shaped=single > 1,
             lanes=max((one.parted.lanes.n for one in self.admitted if one.parted is not None), default=0),
             allowed=max((len(one.parts.sets) for one in self.admitted if one.parts is not None), default=0),
@@ -230,7 +236,11 @@ class Simulation:
         fill_lanes(w, i, admitted.parted, admitted.rows)
         if admitted.parts is not None:
             admitted.parts.fill(w, i, admitted.rows, self.kinds)
-        fill_widths(w.o[i, 0], plan, job["cores"])
+        sizes, groups = job["cores"], self._groups[i]
+        if admitted.parts is not None and groups is not None:
+            w.member[i, :n], w.group[i, : len(groups[1])] = groups
+            sizes = admitted.parts.sizes[admitted.rows]
+        fill_widths(w.o[i, 0], plan, sizes)
         fill_orders(w, i, plan, admitted.rows, n, self.platform.total_cores)
 
     def advance(self, i: int = 0, until_s: float | None = None) -> int:

@@ -15,6 +15,8 @@ AXES: dict[str, list[dict[str, Any]]] = {
     "more overload": [{"jobs": 16_000, "load": 1.2}, {"jobs": 64_000, "load": 1.2}],
     "waiting": [{"jobs": 200, "at_once": True}, {"jobs": 800, "at_once": True}],
     "nodes": [{"nodes": 32}, {"nodes": 256}],
+    "waiting by nodes": [{"jobs": jobs, "at_once": True, "by_nodes": True} for jobs in (800, 3200)],
+    "overload by nodes": [{"jobs": jobs, "load": 1.2, "by_nodes": True} for jobs in (1600, 6400)],
     "more nodes": [{"nodes": 256, "jobs": 1600}, {"nodes": 4096, "jobs": 1600}],
 }
 SMALLER: dict[tuple[str, str], list[dict[str, Any]]] = {
@@ -23,6 +25,8 @@ SMALLER: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("conservative", "overload"): [{"jobs": 100, "load": 1.2}, {"jobs": 400, "load": 1.2}],
     ("conservative", "more overload"): [{"jobs": 400, "load": 1.2}, {"jobs": 1600, "load": 1.2}],
     ("conservative", "waiting"): [{"jobs": 40, "at_once": True}, {"jobs": 160, "at_once": True}],
+    ("conservative", "waiting by nodes"): [{"jobs": jobs, "at_once": True, "by_nodes": True} for jobs in (40, 160)],
+    ("conservative", "overload by nodes"): [{"jobs": jobs, "load": 1.2, "by_nodes": True} for jobs in (100, 400)],
     ("conservative", "nodes"): [{"nodes": 16, "jobs": 200}, {"nodes": 64, "jobs": 200}],
     ("conservative", "more nodes"): [{"nodes": 64, "jobs": 400}, {"nodes": 256, "jobs": 400}],
 }

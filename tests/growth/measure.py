@@ -4,7 +4,8 @@ name; JSON.
 Axes, each a small and a large world: *jobs* (the same machine and load), *more jobs* (up to 64 000 at load 0.9: what is
 left behind in a table shows late), *overload* (jobs, at load 1.2: the queue grows to the end) and *more overload* (up
 to 64 000 jobs), *waiting* (all jobs arrive at once, so that all of them wait), *nodes* (the same number of jobs on a
-larger machine, at the same load) and *more nodes* (up to 4 096). A row says how the steps a job grow: exponent 0 is a
+larger machine, at the same load) and *more nodes* (up to 4 096); *waiting* and *overload by nodes*, where each job
+takes cores and memory of one node, in one of three partitions. A row says how the steps a job grow: exponent 0 is a
 cost that does not depend on the axis, 1 one that is proportional to it.
 """
 
@@ -16,9 +17,11 @@ import sys
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 import escala
 from escala.options import Options
+from escala.platform.site import Partition
 from escala.policies import run as policies
 from escala.simulation import Simulation
 from tests.growth.axes import AXES, SMALLER, pairs
@@ -38,15 +41,39 @@ def jobs_of(jobs: int, cores: int, at_once: bool, load: float) -> escala.Workloa
     return escala.Workload.from_jobs(columns)
 
 
-def steps(
-    scheduler: str, shutdown: str, jobs: int = 400, nodes: int = 16, at_once: bool = False, load: float = 0.7
-) -> dict[str, int]:
-    """Steps of one run, by function."""
-    platform, options = (
-        escala.read_platform(f"{nodes}x4" + ("" if shutdown == "never" else ":grid5000")),
-        Options(record=False),
+def by_nodes(log: escala.Workload, platform: escala.Platform) -> tuple[escala.Workload, escala.Site]:
+    """The same jobs on 1 to 4 cores of one node, half of them with 1 to 4 units of memory, in one of three partitions
+    that overlap; and nodes with these."""
+    random = np.random.default_rng(2)
+    n = len(log)
+    memory = random.integers(1, 5, n) * random.integers(0, 2, n)
+    names = random.choice(["low", "high", "all"], n).tolist()
+    columns = log.jobs.with_columns(
+        cores=(pl.col("cores") + 1) // 2, single_node=True, demand_memory=pl.Series(memory), partition=pl.Series(names)
     )
-    workload = jobs_of(jobs, platform.total_cores, at_once, load)
+    nodes = platform.n_nodes
+    parts = {"low": range(2 * nodes // 3), "high": range(nodes // 2, nodes), "all": range(nodes)}
+    site = escala.Site(
+        name=platform.name,
+        cores=platform.cores,
+        profiles=platform.profiles,
+        profile_of=platform.profile_of,
+        resources={"memory": np.full(nodes, 8)},
+        names=tuple(f"n{k}" for k in range(nodes)),
+        features=((),) * nodes,
+        partitions=tuple(Partition(name, tuple(of)) for name, of in parts.items()),
+    )
+    return escala.Workload.from_jobs(columns), site
+
+
+def steps(scheduler: str, shutdown: str, **world: Any) -> dict[str, int]:
+    """Steps of one run, by function. world: see `axes`."""
+    jobs, nodes, load = world.get("jobs", 400), world.get("nodes", 16), world.get("load", 0.7)
+    options = Options(record=False)
+    platform = escala.read_platform(f"{nodes}x4" + ("" if shutdown == "never" else ":grid5000"))
+    workload = jobs_of(jobs, platform.total_cores, world.get("at_once", False), load)
+    if world.get("by_nodes", False):
+        workload, platform = by_nodes(workload, platform)
     chosen = policies.pair(workload, scheduler, shutdown, options)
     simulation = Simulation(workload, platform, chosen.plan, options)
     return steps_of(lambda: policies.run(simulation, 0, chosen))

@@ -19,6 +19,7 @@ from escala.kernel.state import (
     JOB,
     LANE,
     LEDGER,
+    LEVELS,
     LOG,
     MISSES,
     NODE,
@@ -60,6 +61,7 @@ class Sizes(NamedTuple):
     agenda: bool = False  # conservative backfilling
     walked: bool = False  # in another order than that of submission
     multi: bool = False  # some job has demands beyond cores
+    groups: int = 0  # of such jobs, where the queue is searched
     shaped: bool = False  # some job is made of parts
     lanes: int = 0  # queues of their own, 0: one of all
     allowed: int = 0  # sets of nodes on which jobs may lie, 0: all jobs on all nodes
@@ -85,6 +87,7 @@ def allocate(n: int, sizes: Sizes) -> World:
     ranks, orders = sizes.ranks, sizes.orders
     rows = max(1 + (WIDTHS if sizes.passed else 1), 2 + 2 * orders)
     words = (nodes + 63) // 64
+    cells = tree_size(max(jobs, ranks)) if sizes.searched else 0
     live = min(jobs, cores) + 1
     heap = max(live, nodes, 1) + 64
 
@@ -109,6 +112,7 @@ def allocate(n: int, sizes: Sizes) -> World:
         profile=zeros((sizes.profiles,), PROFILE),
         ledger=zeros((sizes.profiles,), LEDGER),
         bits=zeros((codes.N_SETS, words), np.uint64),
+        roomy=zeros((LEVELS if sizes.multi else 0, words), np.uint64),
         allowed=np.full((n, sizes.allowed, words), bits.FULL),
         chunk=zeros((2 * cores + 64 + sizes.chunks,), CHUNK),
         heaps=zeros((6, heap), EVENT),
@@ -118,7 +122,11 @@ def allocate(n: int, sizes: Sizes) -> World:
         beyond=zeros((nodes if sizes.multi else 0, kinds), np.int64),
         missed=zeros((MISSES if sizes.multi else 0, 6 + kinds), np.int64),
         order=zeros((2, ranks), np.int32),
-        tree=zeros((rows, tree_size(max(jobs, ranks)) if sizes.searched else 0), np.int64),
+        tree=zeros((rows, cells), np.int64),
+        group=zeros((sizes.groups, 3 + kinds), np.int32),
+        member=zeros((jobs if sizes.groups else 0,), np.int8),
+        reach=zeros((sizes.groups, 3), np.int64),
+        branch=zeros((sizes.groups * (1 + (WIDTHS if sizes.passed and orders == 0 else 1)), cells), np.int64),
         fixed=zeros((orders if sizes.numbered else 0, jobs), np.float64),
         terms=zeros((orders if sizes.linear else 0,), TERMS),
         user=zeros((sizes.counted,), USER),

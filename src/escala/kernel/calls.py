@@ -10,8 +10,8 @@ from escala.compile import compiled
 from escala.kernel import bits, codes, commands
 from escala.kernel.forecast import told
 from escala.kernel.lanes import clear_lanes
-from escala.kernel.nodes import add_free, due, lower_hint, set_of
-from escala.kernel.queue import EMPTY
+from escala.kernel.nodes import add_free, due, lower_hint, set_free, set_of
+from escala.kernel.reach import EMPTY
 from escala.kernel.world import one
 
 
@@ -38,10 +38,11 @@ def prepare(table: Any, i: int, start_off: bool) -> None:
         w.run[j].start = codes.NONE
         w.run[j].chunk = codes.NONE
     w.tree[:, :] = EMPTY
+    w.branch[:, :] = EMPTY
     w.recent[:, :] = codes.NONE
     for n in range(o.n_nodes):
         node = w.node[n]
-        node.free = node.cores
+        set_free(w, n, np.int64(node.cores))
         node.limit = node.cores
         node.since = o.start_us
         off = start_off and w.profile[node.profile].can_switch == 1

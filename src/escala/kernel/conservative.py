@@ -19,7 +19,7 @@ from escala.kernel.agenda import is_bare, kept, note_asleep, tidy, width
 from escala.kernel.bookings import add, bring_forward, hold, note_switching, rebuild
 from escala.kernel.holes import FROM, HELD, UNTIL, choose, first_hole, held_until, note_barred
 from escala.kernel.jobs import place
-from escala.kernel.nodes import add_free, set_of, switch_on
+from escala.kernel.nodes import add_free, set_free, set_of, switch_on
 from escala.kernel.parts import alike, cores_of, parts_in, use_kinds
 from escala.kernel.placement import append_chunk, recycle
 from escala.kernel.reservation import exact
@@ -326,7 +326,7 @@ def _start_on_chunks(w: World, j: int) -> None:
             if w.o[0].unit == 1:
                 bits.drop(w.bits[which], n)
             else:
-                w.node[n].free -= per
+                set_free(w, n, np.int64(w.node[n].free) - per)
                 if w.node[n].free == 0:
                     bits.drop(w.bits[which], n)
             if w.node[n].power == codes.OFF:

@@ -15,6 +15,7 @@ from escala.kernel.lanes import behind, first_of, is_mine
 from escala.kernel.placement import readiness
 from escala.kernel.plans import planned_fine
 from escala.kernel.queue import SHORT_QUEUE, index_new, next_fit, rank_of, row_at
+from escala.kernel.reach import grouped, note_reach
 from escala.kernel.reservation import all_held, extra_on, most_extra, most_free, reserve_head
 from escala.kernel.state import World
 from escala.kernel.urgency import beyond_first, front_of, next_urgent
@@ -185,8 +186,12 @@ def _pass_fast_by_tree(w: World) -> None:
     s = w.s[0]
     index_new(w)
     window = window_of(w)
+    if grouped(w):
+        note_reach(w, False, codes.NONE)
     j = next_fit(w, s.head + 1, s.free_on + s.free_boot + s.free_off, window, codes.NONE)
     while j < w.o[0].n_jobs:
         if is_mine(w, j):
             _pass_fast(w, j)
+            if grouped(w) and w.run[j].state != codes.QUEUED:
+                note_reach(w, False, codes.NONE)
         j = next_fit(w, j + 1, s.free_on + s.free_boot + s.free_off, window, codes.NONE)

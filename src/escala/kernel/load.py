@@ -21,11 +21,12 @@ from escala.kernel.events import push
 from escala.kernel.forecast import foresee
 from escala.kernel.keys import give_numbers
 from escala.kernel.lanes import clear_lanes, has_lanes, join
-from escala.kernel.nodes import add_free, lower_hint, set_of
+from escala.kernel.nodes import add_free, lower_hint, set_free, set_of
 from escala.kernel.parts import parts_in, use_kinds
 from escala.kernel.placement import append_chunk
 from escala.kernel.plans import add_plan, move_outlived, plan_end
-from escala.kernel.queue import EMPTY, note_age
+from escala.kernel.queue import note_age
+from escala.kernel.reach import EMPTY
 from escala.kernel.reservation import hold_end
 from escala.kernel.shutdown import next_due
 from escala.kernel.state import FAN, HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, HEAP_TIMERS, World
@@ -156,6 +157,9 @@ def _empty(w: World) -> None:
     for what in range(w.tree.shape[0]):
         for cell in range(min(base, w.tree.shape[1])):
             w.tree[what, cell] = EMPTY
+    for what in range(w.branch.shape[0]):
+        for cell in range(min(base, w.branch.shape[1])):
+            w.branch[what, cell] = EMPTY
     for p in range(w.ledger.shape[0]):
         w.ledger[p].nodes[:] = 0
     for k in range(w.terms.shape[0]):
@@ -173,7 +177,7 @@ def _load_nodes(w: World, nodes: Any) -> None:
     s = w.s[0]
     for n in range(w.o[0].n_nodes):
         node = w.node[n]
-        node.free = node.cores
+        set_free(w, n, np.int64(node.cores))
         node.limit = node.cores
         node.busy = 0
         node.released = 0
@@ -211,6 +215,8 @@ def _load_jobs(w: World, jobs: Any, where: Any, demand: Any) -> None:
         job.load = 1.0
         job.killed = 0
         job.single = jobs[k].single
+        if w.member.shape[0] > 0:
+            w.member[j] = 0
         job.user = jobs[k].user
         for kind in range(demand.shape[1]):
             w.demand[j, kind] = demand[k, kind]
@@ -262,7 +268,7 @@ def _load_places(w: World, jobs: Any, nodes: Any, placed: Any) -> None:
         running = jobs[k].state == codes.RUNNING
         low = placed[p].low
         for n in range(placed[p].low, placed[p].high + 1):
-            w.node[n].free -= per
+            set_free(w, n, np.int64(w.node[n].free) - per)
             w.node[n].busy += per if running else 0
             if nodes[n].gone == 1:
                 if n > low:

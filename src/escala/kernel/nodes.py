@@ -61,6 +61,25 @@ def free_cores(w: World, n: int) -> int:
 
 
 @inlined
+def set_free(w: World, n: int, free: int) -> None:
+    """So many cores of node `n`, of several, are taken by no job."""
+    before = np.int64(w.node[n].free)
+    w.node[n].free = free
+    if w.roomy.shape[0] > 0:
+        _note_room(w, n, before, free)
+
+
+@lean
+def _note_room(w: World, n: int, before: int, free: int) -> None:
+    for level in range(w.roomy.shape[0]):
+        enough = free >> level > 0
+        if not enough and before >> level <= 0:
+            return
+        if enough != (before >> level > 0):
+            w.roomy[level, n >> 6] ^= bits.ONE << np.uint64(n & 63)
+
+
+@inlined
 def enter_set(w: World, n: int, free: int) -> None:
     """Node `n` joins the set of its power state with `free` cores (unless it is held off)."""
     which = set_of(w.node[n].power)

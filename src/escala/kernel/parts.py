@@ -13,7 +13,7 @@ import numpy as np
 
 from escala.compile import inlined
 from escala.kernel import bits
-from escala.kernel.state import World
+from escala.kernel.state import LEVELS, World
 
 
 @inlined
@@ -73,9 +73,28 @@ def may_lie(w: World, j: int, n: int) -> bool:
 
 
 @inlined
-def word_for(w: World, j: int, which: int, i: int) -> Any:
-    """Word `i` of a set of nodes: of those on which job `j`, which goes by nodes, may lie."""
+def level_of(w: World, j: int) -> int:
+    """In which set of `World.roomy` all nodes are that have room for a part of job `j`, which goes by nodes."""
+    return level_of_size(share_of(w, j))
+
+
+@inlined
+def level_of_size(size: int) -> int:
+    """The set of `World.roomy` that has all nodes with so many free cores, and the fewest others."""
+    level = 0
+    while size > 1 and level < LEVELS - 1:
+        size >>= 1
+        level += 1
+    return level
+
+
+@inlined
+def word_for(w: World, j: int, which: int, i: int, level: int) -> Any:
+    """Word `i` of a set of nodes: of those on which job `j`, which goes by nodes, may lie and may have room. level: see
+    `level_of`."""
     word = w.bits[which, i]
+    if w.roomy.shape[0] > 0:
+        word &= w.roomy[level, i]
     return word if w.allowed.shape[0] == 0 else word & w.allowed[w.shape[j].allowed, i]
 
 
@@ -100,8 +119,12 @@ def room_in(w: World, j: int, left: int, free: int, room: Any) -> int:
 @inlined
 def parts_on(w: World, j: int, n: int, left: int) -> int:
     """For how many parts of job `j`, of `left`, node `n` has room now, whatever its power state."""
-    if not may_lie(w, j, n):
-        return 0
+    return room_on(w, j, n, left) if may_lie(w, j, n) else 0
+
+
+@inlined
+def room_on(w: World, j: int, n: int, left: int) -> int:
+    """The same of a node on which it may lie."""
     return room_in(w, j, left, 1 if w.o[0].unit == 1 else np.int64(w.node[n].free), w.room[n])
 
 

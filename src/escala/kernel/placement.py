@@ -11,8 +11,8 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import bits, codes
-from escala.kernel.nodes import add_free, lower_hint, set_of, switch_on
-from escala.kernel.parts import cores_of, parts_in, parts_of, parts_on, use_kinds, word_for
+from escala.kernel.nodes import add_free, lower_hint, set_free, set_of, switch_on
+from escala.kernel.parts import cores_of, level_of, parts_in, parts_of, room_on, use_kinds, word_for
 from escala.kernel.state import World
 
 
@@ -88,17 +88,17 @@ def _use_node(w: World, n: int, k: int, which: int, beyond: bool) -> None:
         fewer = k
         if bits.has(w.bits[codes.SET_RESERVED], n):
             before = min(node.free, node.limit)
-            node.free -= k
+            set_free(w, n, np.int64(node.free) - k)
             if beyond:
                 node.limit -= k
             fewer = before - min(node.free, node.limit)
         else:
-            node.free -= k
+            set_free(w, n, np.int64(node.free) - k)
         s.extra -= fewer
         if which == codes.SET_ON:
             s.extra_on -= fewer
     else:
-        node.free -= k
+        set_free(w, n, np.int64(node.free) - k)
 
 
 @lean
@@ -247,7 +247,7 @@ def give_back(w: World, j: int) -> None:
             bits.put_range(row, low, high)
         else:
             for n in range(low, high + 1):
-                w.node[n].free += per
+                set_free(w, n, np.int64(w.node[n].free) + per)
                 bits.put(row, n)
         if w.demand.shape[0] > 0 and w.job[j].single != 0:
             parts = parts_in(w, j, per)
@@ -277,13 +277,14 @@ def has_room(w: World, j: int, any_power: bool) -> bool:
     """Is there room now for all parts of job `j`, which goes by nodes?"""
     left = parts_of(w, j)
     last = codes.SET_OFF if any_power else codes.SET_ON
+    level = level_of(w, j)
     for which in range(codes.SET_ON, last + 1):
         for i in range(w.bits.shape[1]):
-            word = word_for(w, j, which, i)
+            word = word_for(w, j, which, i, level)
             while word != bits.ZERO:
                 n = (i << 6) + bits.lowest(word)
                 word &= word - bits.ONE
-                left -= parts_on(w, j, n, left)
+                left -= room_on(w, j, n, left)
                 if left == 0:
                     return True
     return False
@@ -305,13 +306,14 @@ def readiness_of_parts(w: World, j: int, any_power: bool) -> int:
     left = parts_of(w, j)
     ready = w.s[0].now
     last = codes.SET_OFF if any_power else codes.SET_ON
+    level = level_of(w, j)
     for which in range(codes.SET_ON, last + 1):
         for i in range(w.bits.shape[1]):
-            word = word_for(w, j, which, i)
+            word = word_for(w, j, which, i, level)
             while word != bits.ZERO:
                 n = (i << 6) + bits.lowest(word)
                 word &= word - bits.ONE
-                count = parts_on(w, j, n, left)
+                count = room_on(w, j, n, left)
                 if count > 0:
                     ready = max(ready, node_readiness(w, n, which))
                     left -= count
@@ -329,13 +331,14 @@ def take_parts(w: World, j: int, any_power: bool) -> int:
     ready = w.s[0].now
     chunk = codes.NONE
     last = codes.SET_OFF if any_power else codes.SET_ON
+    level = level_of(w, j)
     for which in range(codes.SET_ON, last + 1):
         for i in range(w.bits.shape[1]):
-            word = word_for(w, j, which, i)
+            word = word_for(w, j, which, i, level)
             while word != bits.ZERO:
                 n = (i << 6) + bits.lowest(word)
                 word &= word - bits.ONE
-                count = parts_on(w, j, n, left)
+                count = room_on(w, j, n, left)
                 if count > 0:
                     chunk, on = take_on(w, j, chunk, n, taken, count)
                     ready = max(ready, on)
@@ -366,7 +369,7 @@ def take_cores(w: World, n: int, per: int) -> int:
     if w.o[0].unit == 1:
         bits.drop(w.bits[which], n)
     else:
-        w.node[n].free -= per
+        set_free(w, n, np.int64(w.node[n].free) - per)
         if w.node[n].free == 0:
             bits.drop(w.bits[which], n)
     add_free(w, which, -per)

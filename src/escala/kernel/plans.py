@@ -16,8 +16,14 @@ from escala.kernel.clock import fine as fine_of
 from escala.kernel.lanes import lane_of, note
 from escala.kernel.state import World
 
-FEW = 64
-"""Up to so many, moving them along costs less than the steps of a heap and of the walk through it."""
+FEW, FEW_BY_NODES = 64, 4096
+"""Up to so many, moving them along costs less than the steps of a heap and of the walk through it, which is longer
+where jobs go by nodes."""
+
+
+@inlined
+def _few(w: World) -> int:
+    return FEW if w.cores.shape[0] == 0 else FEW_BY_NODES
 
 
 @inlined
@@ -95,11 +101,12 @@ def _insert(w: World, j: int) -> None:
     """Job `j` takes its place in the order; past FEW it becomes a heap."""
     s = w.s[0]
     at = _rank(w, j)
-    for i in range(s.n_plans, at, -1):
-        w.plans[i] = w.plans[i - 1]
+    last, plans = s.n_plans, w.plans
+    for k in range(last - at):  # by unsigned numbers, as in `agenda.make_room`
+        plans[np.uint64(last - k)] = plans[np.uint64(last - k - 1)]
     w.plans[at] = j
     s.n_plans += 1
-    if s.n_plans > FEW:
+    if s.n_plans > _few(w):
         s.heaped = 1
         for i in range(s.n_plans):
             w.run[w.plans[i]].place = i
@@ -109,8 +116,9 @@ def _insert(w: World, j: int) -> None:
 def _take_out(w: World, at: int) -> None:
     """Who stands at this position leaves the order."""
     w.s[0].n_plans -= 1
+    plans = w.plans
     for i in range(at, w.s[0].n_plans):
-        w.plans[i] = w.plans[i + 1]
+        plans[np.uint64(i)] = plans[np.uint64(i + 1)]
 
 
 @lean
@@ -139,7 +147,7 @@ def remove_plan(w: World, j: int) -> None:
         _seat(w, i, moved)
         _rise(w, i)
         _sink(w, w.run[moved].place, s.n_plans)
-    if s.n_plans <= FEW // 2:
+    if s.n_plans <= _few(w) // 2:
         _put_in_order(w)
 
 

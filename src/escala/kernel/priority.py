@@ -12,7 +12,8 @@ from escala.compile import lean
 from escala.kernel import codes
 from escala.kernel.easy import backfill_urgent, pass_head, window_of
 from escala.kernel.fit import start_if_fits
-from escala.kernel.queue import NO_LIMIT, SHORT_QUEUE, index_new, least_of_all, least_rank, next_fit, rank_of, row_at
+from escala.kernel.queue import SHORT_QUEUE, index_new, least_of_all, least_rank, next_fit, rank_of, row_at
+from escala.kernel.reach import NO_LIMIT
 from escala.kernel.reservation import all_held, most_extra, most_free, reserve_head
 from escala.kernel.state import World
 from escala.kernel.urgency import beyond_first, front_of

@@ -21,12 +21,11 @@ from escala.kernel import codes
 from escala.kernel.backlog import weigh
 from escala.kernel.forecast import foresee
 from escala.kernel.lanes import behind, first_of, has_lanes, join, lane_of, leave
+from escala.kernel.reach import EMPTY, NO_LIMIT, branch_of, grouped, may_reach, size_of, some_may_reach, width_of
 from escala.kernel.state import FAN, World
 from escala.kernel.users import count
 
-EMPTY = 1 << 62  # least value of a cell without queued jobs
 OUTDATED = -EMPTY  # `UNTIL` of a cell whose first job has to be found anew
-NO_LIMIT = EMPTY - 1  # of cores or walltime, in a search: every job passes, an empty cell never does
 # Rows of the tree. From the second on, one a limit of cores; where a tournament finds the first (`urgency`) there is
 # one such limit, and behind it stand FIRST and UNTIL, twice for two.
 CORES, WALLTIME, FIRST, UNTIL = range(4)
@@ -45,14 +44,6 @@ def rank_of(w: World, j: int) -> int:
     return np.int64(w.order[1, j]) if w.order.shape[1] > 0 else j
 
 
-@inlined
-def width_of(w: World, cores: int) -> int:
-    """The least limit of cores, as a row behind the first, that holds all jobs of at most so many cores."""
-    limit = w.o[0].widths  # WIDTHS of them, so that this is a comparison of vectors
-    narrow = (cores > limit[0]) + (cores > limit[1]) + (cores > limit[2]) + (cores > limit[3])
-    return narrow + (cores > limit[4]) + (cores > limit[5]) + (cores > limit[6])
-
-
 @lean
 def _enter(w: World, j: int) -> None:
     """Job `j`, which waits, counts in the cells above its rank, as far up as that changes something."""
@@ -68,10 +59,13 @@ def _enter(w: World, j: int) -> None:
         if cores < w.tree[CORES, base + cell]:
             w.tree[CORES, base + cell] = cores
             same = False
-        for row in range(WALLTIME + least, WALLTIME + w.o[0].n_widths):
-            if walltime < w.tree[row, base + cell]:
-                w.tree[row, base + cell] = walltime
-                same = False
+        if grouped(w):
+            same = not _enter_branch(w, j, base + cell) and same
+        else:
+            for row in range(WALLTIME + least, WALLTIME + w.o[0].n_widths):
+                if walltime < w.tree[row, base + cell]:
+                    w.tree[row, base + cell] = walltime
+                    same = False
         if same or width == 1:
             break
         base += width
@@ -79,6 +73,53 @@ def _enter(w: World, j: int) -> None:
         cell //= FAN
     for k in range(w.o[0].n_orders):
         outdate(w, k, rank)
+
+
+@lean
+def _enter_branch(w: World, j: int, at: int) -> bool:
+    """Job `j` counts in a cell among those of its group; does that change something?"""
+    first, size, walltime = branch_of(w, j), size_of(w, j), w.job[j].walltime
+    changes = False
+    if size < w.branch[first, at]:
+        w.branch[first, at] = size
+        changes = True
+    for row in range(first + 1 + width_of(w, size), first + 1 + w.o[0].n_widths):
+        if walltime < w.branch[row, at]:
+            w.branch[row, at] = walltime
+            changes = True
+    return changes
+
+
+@lean
+def _leave_branch(w: World, j: int, level: int, below: int, base: int, cell: int) -> bool:
+    """Job `j` no longer counts in a cell among those of its group; see `_found_anew`."""
+    first, size, at = branch_of(w, j), size_of(w, j), base + cell
+    changes = w.branch[first, at] == size and _found_in_branch(w, j, 0, level, below, base, cell)
+    for row in range(1 + width_of(w, size), 1 + w.o[0].n_widths):
+        if w.branch[first + row, at] == w.job[j].walltime:
+            changes = _found_in_branch(w, j, row, level, below, base, cell) or changes
+    return changes
+
+
+@lean
+def _found_in_branch(w: World, of: int, row: int, level: int, below: int, base: int, cell: int) -> bool:
+    """As `_found_anew`, of the group of a job; row: behind its first."""
+    least, first = EMPTY, branch_of(w, of)
+    if level == 0:
+        for rank in range(cell * FAN, min((cell + 1) * FAN, w.o[0].n_ranks)):
+            j = row_at(w, rank)
+            waits = j < w.s[0].indexed and w.run[j].state == codes.QUEUED and rank_of(w, j) == rank
+            if waits and w.member[j] == w.member[of]:
+                if row == 0:
+                    least = min(least, size_of(w, j))
+                elif size_of(w, j) <= w.o[0].widths[row - 1]:
+                    least = min(least, w.job[j].walltime)
+    else:
+        for child in range(below + cell * FAN, below + min((cell + 1) * FAN, base - below)):
+            least = min(least, w.branch[first + row, child])
+    changes = least != w.branch[first + row, base + cell]
+    w.branch[first + row, base + cell] = least
+    return changes
 
 
 @lean
@@ -94,7 +135,9 @@ def _leave(w: World, j: int, rank: int) -> None:
     width = -(-w.o[0].n_ranks // FAN)
     while True:
         same = not (w.tree[CORES, base + cell] == cores and _found_anew(w, CORES, level, below, base, cell))
-        for row in range(WALLTIME + least, WALLTIME + w.o[0].n_widths):
+        if grouped(w):
+            same = not _leave_branch(w, j, level, below, base, cell) and same
+        for row in range(WALLTIME + least, WALLTIME + w.o[0].n_widths if not grouped(w) else 0):
             if w.tree[row, base + cell] == walltime and _found_anew(w, row, level, below, base, cell):
                 same = False
         if same or width == 1:
@@ -245,6 +288,22 @@ def may_pass(cores: int, walltime: int, free: int, window: int, extra: int) -> b
     return cores <= free and (walltime <= window or cores <= extra)
 
 
+@inlined
+def job_may_pass(w: World, j: int, free: int, window: int, extra: int) -> bool:
+    """The same of job `j`, where jobs go by nodes by `reach.note_reach`, unless `free` is NO_LIMIT."""
+    if grouped(w) and free < NO_LIMIT:
+        return w.job[j].cores <= free and may_reach(w, j, window)
+    return may_pass(w.job[j].cores, w.job[j].walltime, free, window, extra)
+
+
+@inlined
+def cell_may_pass(w: World, at: int, walltimes: int, free: int, window: int, extra: int) -> bool:
+    """The same of some job of the cell at position `at` of the tree. walltimes: row of the least walltimes to go by."""
+    if grouped(w) and free < NO_LIMIT:
+        return w.tree[CORES, at] <= free and some_may_reach(w, at, window)
+    return may_pass(w.tree[CORES, at], w.tree[walltimes, at], free, window, extra)
+
+
 @lean
 def least_rank(w: World, first: int, beyond: int, free: int, window: int, extra: int) -> int:
     """Of the queued jobs from `first` on, in order of submission, with cores <= free and (walltime <= window or cores
@@ -288,11 +347,7 @@ def next_fit(w: World, start: int, free: int, window: int, extra: int) -> int:
         end = min((rank // FAN + 1) * FAN, n_ranks)
         while rank < end:
             j = row_at(w, rank)
-            if (
-                w.run[j].state == codes.QUEUED
-                and rank_of(w, j) == rank
-                and may_pass(w.job[j].cores, w.job[j].walltime, free, window, extra)
-            ):
+            if w.run[j].state == codes.QUEUED and rank_of(w, j) == rank and job_may_pass(w, j, free, window, extra):
                 return rank
             rank += 1
         if rank >= n_ranks:
@@ -316,7 +371,7 @@ def _next_cell(w: World, start: int, free: int, window: int, extra: int, walltim
     width = bottom
     cell = start
     while cell < width:
-        if may_pass(w.tree[CORES, base + cell], w.tree[walltimes, base + cell], free, window, extra):
+        if cell_may_pass(w, base + cell, walltimes, free, window, extra):
             if level == 0:
                 return cell
             level -= 1

@@ -14,7 +14,8 @@ from escala.kernel.fit import can_hold, start_if_fits
 from escala.kernel.lanes import end_turns, first_of, takes_turn, turns
 from escala.kernel.nodes import free_cores, switch_on
 from escala.kernel.parts import may_lie, parts_of, room_in
-from escala.kernel.queue import NO_LIMIT, SHORT_QUEUE, index_new, least_of_all, least_rank, next_fit, rank_of, row_at
+from escala.kernel.queue import SHORT_QUEUE, index_new, least_of_all, least_rank, next_fit, rank_of, row_at
+from escala.kernel.reach import NO_LIMIT, grouped, note_reach
 from escala.kernel.reservation import all_held, most_free, permission
 from escala.kernel.scores import best_packing, by_rank
 from escala.kernel.state import World
@@ -105,7 +106,8 @@ def greedy(w: World) -> None:
     s = w.s[0]
     o = w.o[0]
     new = s.next_job - s.new_from if s.changed == 0 else o.n_jobs
-    if o.ordering == codes.BY_QUEUE and (s.changed == 0 or s.n_queued <= SHORT_QUEUE or o.plain == 0):
+    counted = o.plain == 1 or grouped(w)
+    if o.ordering == codes.BY_QUEUE and (s.changed == 0 or s.n_queued <= SHORT_QUEUE or not counted):
         j = s.first if s.changed == 1 else first_new(w)
         while j != codes.NONE:
             after = np.int64(w.run[j].next)
@@ -158,12 +160,15 @@ def _greedy_tree(w: World) -> None:
     index_new(w)
     rank = s.first if o.ordering == codes.BY_QUEUE and s.n_queued > 0 else 0
     held = all_held(w, codes.NONE)
+    started = True
     while s.n_queued > 0:
-        free = most_free(w, held) if o.plain == 1 else NO_LIMIT
+        if started and grouped(w):
+            note_reach(w, held, NO_LIMIT)
+        free = most_free(w, held) if o.plain == 1 or grouped(w) else NO_LIMIT
         rank = next_fit(w, rank, free, NO_LIMIT, NO_LIMIT)
         if rank >= o.n_ranks:
             return
-        start_if_fits(w, row_at(w, rank))
+        started = start_if_fits(w, row_at(w, rank))
         rank += 1
 
 
@@ -177,11 +182,14 @@ def _greedy_urgent(w: World, new: int) -> None:
             start_if_fits(w, j)
         return
     held = all_held(w, codes.NONE)
+    if grouped(w):
+        note_reach(w, held, NO_LIMIT)
     n = front_of(w, 0, most_free(w, held), NO_LIMIT, NO_LIMIT)
     while True:
         free = most_free(w, held)
         n = next_urgent(w, 0, n, free, NO_LIMIT, NO_LIMIT)
         if n == 0:
             return
-        start_if_fits(w, w.front[0].row)
+        if start_if_fits(w, w.front[0].row) and grouped(w):
+            note_reach(w, held, NO_LIMIT)
         n = beyond_first(w, 0, n, free, NO_LIMIT, NO_LIMIT)

@@ -9,8 +9,10 @@ import numpy as np
 from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.forecast import length_of
-from escala.kernel.parts import cores_of, parts_of, parts_on, word_for
-from escala.kernel.reservation import permission, usable
+from escala.kernel.parts import cores_of, level_of, parts_of, room_on, word_for
+from escala.kernel.queue import SHORT_QUEUE, index_new, next_fit
+from escala.kernel.reach import NO_LIMIT, grouped, note_reach
+from escala.kernel.reservation import all_held, most_free, permission, usable
 from escala.kernel.state import World
 
 
@@ -64,13 +66,14 @@ def _alignment(w: World, j: int, waking: bool) -> float:
     taken = 0
     total = 0.0
     last = codes.SET_OFF if waking else codes.SET_ON
+    level = level_of(w, j)
     for which in range(codes.SET_ON, last + 1):
         for i in range(w.bits.shape[1]):
-            word = word_for(w, j, which, i)
+            word = word_for(w, j, which, i, level)
             while word != bits.ZERO:
                 n = (i << 6) + bits.lowest(word)
                 word &= word - bits.ONE
-                count = parts_on(w, j, n, left)
+                count = room_on(w, j, n, left)
                 if count == 0:
                     continue
                 free = 1 if w.o[0].unit == 1 else np.int64(w.node[n].free)
@@ -88,13 +91,21 @@ def _alignment(w: World, j: int, waking: bool) -> float:
 @lean
 def best_packing(w: World) -> int:
     """Queued job of the smallest score that fits now (ties in queue order), or NONE."""
+    s = w.s[0]
+    searched = grouped(w) and s.n_queued > SHORT_QUEUE
+    free = NO_LIMIT
+    if searched:
+        held = all_held(w, codes.NONE)
+        index_new(w)
+        note_reach(w, held, NO_LIMIT)
+        free = most_free(w, held)
     best = codes.NONE
     least = np.inf
-    j = w.s[0].first
-    while j != codes.NONE:
+    j = next_fit(w, np.int64(s.first), free, NO_LIMIT, NO_LIMIT) if searched else np.int64(s.first)
+    while j != codes.NONE and j < w.o[0].n_jobs:
         score = packing_score(w, j)
         if score < least:
             least = score
             best = j
-        j = np.int64(w.run[j].next)
+        j = next_fit(w, j + 1, free, NO_LIMIT, NO_LIMIT) if searched else np.int64(w.run[j].next)
     return best

@@ -288,6 +288,8 @@ class World(NamedTuple):
     profile: Any  # PROFILE [N, profiles]
     ledger: Any  # LEDGER [N, profiles]
     bits: Any  # uint64 [N, N_SETS, words]: sets of nodes
+    # uint64 [N, LEVELS or 0, words]: where jobs go by nodes, of those with at least 1, 2, 4, ... free cores
+    roomy: Any
     allowed: Any  # uint64 [N, sets or 0, words]: where some jobs may not lie on all nodes, on which; row 0: all nodes
     chunk: Any  # CHUNK [N, capacity]
     # EVENT [N, 6, capacity]: job ends, starts of given jobs, node switches, timers; two lists of OR*, see `oracle`
@@ -307,6 +309,10 @@ class World(NamedTuple):
     # int64 [N, 2, 4, 6 or 9, capacity]: least cores, least walltimes (first job, until when; of either order) of queued
     # jobs; 16 ranks a cell, by level
     tree: Any
+    group: Any  # int32 [N, groups or 0, 3 + kinds]: where some jobs go by nodes, what they ask for, see `reach`
+    member: Any  # int8 [N, jobs or 0]: the group of each
+    reach: Any  # int64 [N, groups or 0, 3]: for which sizes there is room
+    branch: Any  # int64 [N, groups x 2 or 9, capacity]: as `tree`, of each group
     # float64 [N, 0 to 2, jobs]: by order, its number of each job, or what does not change of its linear score
     fixed: Any
     terms: Any  # TERMS [N, 0 to 2]: by order, what of its linear score changes
@@ -349,6 +355,7 @@ FIELDS: dict[str, tuple[Any, int]] = {
     "profile": (PROFILE, 1),
     "ledger": (LEDGER, 1),
     "bits": (np.uint64, 2),
+    "roomy": (np.uint64, 2),
     "allowed": (np.uint64, 2),
     "chunk": (CHUNK, 1),
     "heaps": (EVENT, 2),
@@ -364,6 +371,10 @@ FIELDS: dict[str, tuple[Any, int]] = {
     "missed": (np.int64, 2),
     "order": (np.int32, 2),
     "tree": (np.int64, 2),
+    "group": (np.int32, 2),
+    "member": (np.int8, 1),
+    "reach": (np.int64, 2),
+    "branch": (np.int64, 2),
     "fixed": (np.float64, 2),
     "terms": (TERMS, 1),
     "user": (USER, 1),
@@ -381,5 +392,6 @@ FIELDS: dict[str, tuple[Any, int]] = {
 
 
 MISSES = 32
+LEVELS = 16  # rows of `World.roomy`
 FAN = 16  # ranks a cell, cells a cell
 UNTOUCHED = -2  # `USER.next`

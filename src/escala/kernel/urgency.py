@@ -18,17 +18,17 @@ from escala.kernel.growing import clock_of, growing_score, slope_of, stays_first
 from escala.kernel.lanes import behind, first_of, is_mine
 from escala.kernel.queue import (
     CORES,
-    EMPTY,
     FIRST,
-    NO_LIMIT,
     SHORT_QUEUE,
     UNTIL,
     WALLTIME,
+    cell_may_pass,
     index_new,
-    may_pass,
+    job_may_pass,
     rank_of,
     row_at,
 )
+from escala.kernel.reach import EMPTY, NO_LIMIT
 from escala.kernel.state import FAN, World
 
 JOB = -1  # `FRONT.place` of an entry that stands for a job alone
@@ -246,14 +246,14 @@ def _of_others(w: World, level: int, cell: int) -> bool:
 def _push_cell(w: World, k: int, n: int, level: int, cell: int, free: int, window: int, extra: int) -> int:
     """Add a cell that is up to date, if one of its jobs may pass."""
     at = _base(w, level) + cell
-    if _of_others(w, level, cell) or not may_pass(w.tree[CORES, at], w.tree[WALLTIME, at], free, window, extra):
+    if _of_others(w, level, cell) or not cell_may_pass(w, at, WALLTIME, free, window, extra):
         return n
     return _push(w, k, n, w.tree[FIRST + 2 * k, at], level * LEVEL + cell)
 
 
 @lean
 def _push_job(w: World, k: int, n: int, j: int, free: int, window: int, extra: int) -> int:
-    if w.run[j].state != codes.QUEUED or not may_pass(w.job[j].cores, w.job[j].walltime, free, window, extra):
+    if w.run[j].state != codes.QUEUED or not job_may_pass(w, j, free, window, extra):
         return n
     return _push(w, k, n, j, JOB) if is_mine(w, j) else n
 
@@ -273,7 +273,7 @@ def front_of(w: World, k: int, free: int, window: int, extra: int) -> int:
     enter_new(w)
     top = _top(w)
     at = _base(w, top)
-    if not may_pass(w.tree[CORES, at], w.tree[WALLTIME, at], free, window, extra):
+    if not cell_may_pass(w, at, WALLTIME, free, window, extra):
         return 0
     settle(w, k, top, 0)
     return _push_cell(w, k, 0, top, 0, free, window, extra)
@@ -285,7 +285,7 @@ def next_urgent(w: World, k: int, n: int, free: int, window: int, extra: int) ->
     front, 0: no job may."""
     while n > 0:
         j = w.front[0].row
-        if may_pass(w.job[j].cores, w.job[j].walltime, free, window, extra) and is_mine(w, j):
+        if job_may_pass(w, j, free, window, extra) and is_mine(w, j):
             return n
         n = beyond_first(w, k, n, free, window, extra)
     return 0
@@ -306,7 +306,7 @@ def beyond_first(w: World, k: int, n: int, free: int, window: int, extra: int) -
     level = place // LEVEL
     cell = place % LEVEL
     at = _base(w, level) + cell
-    if not may_pass(w.tree[CORES, at], w.tree[WALLTIME, at], free, window, extra):
+    if not cell_may_pass(w, at, WALLTIME, free, window, extra):
         return n
     if w.run[j].state != codes.QUEUED:
         settle(w, k, level, cell)
