@@ -29,7 +29,7 @@ WAKING = ("hold", "timeout", "proportional", "arrivals-known")
 def limit(scheduler: str, shutdown: str, axis: str) -> float:
     """The largest exponent of the steps a job that this pair may have on this axis."""
     if axis.endswith("by nodes"):
-        return _by_nodes(scheduler, axis)
+        return _by_nodes(scheduler, shutdown, axis)
     # planned ends move, so all is planned anew; an aim that is not reached
     if scheduler == "conservative:estimate=last2":
         late = {"more jobs": 0.95, "more overload": 1.7, "more nodes": 1.5}
@@ -54,14 +54,14 @@ def limit(scheduler: str, shutdown: str, axis: str) -> float:
     return LIMIT
 
 
-def _by_nodes(scheduler: str, axis: str) -> float:
+def _by_nodes(scheduler: str, shutdown: str, axis: str) -> float:
     """Where all jobs wait from the beginning: packing looks at each that may fit, for each that starts; conservative
-    backfilling at each reservation after each end."""
+    backfilling at each reservation after each end; oracle, after each start, at all that it may hold."""
     if axis.startswith("waiting") and scheduler in ("packer", "tetris"):
         return 1.1
     if scheduler.startswith("conservative"):
         return 2.05 if axis.startswith("waiting") else 0.5
-    return LIMIT
+    return 0.5 if shutdown == "oracle" and axis.startswith("waiting") else LIMIT
 
 
 def _conservative(shutdown: str, axis: str) -> float:
