@@ -71,6 +71,10 @@ def set_free(w: World, n: int, free: int) -> None:
 
 @lean
 def _note_room(w: World, n: int, before: int, free: int) -> None:
+    """The sets of nodes by free cores. Where each has one core, the other sets say alone whether it is free."""
+    if w.o[0].unit == 1:
+        bits.put(w.roomy[0], n)
+        return
     for level in range(w.roomy.shape[0]):
         enough = free >> level > 0
         if not enough and before >> level <= 0:

@@ -45,6 +45,14 @@ def test_swf_counts_from_its_first_submission(first_s: int, tmp_path: Path) -> N
     assert {"limited", "recorded_wait_s"} < set(rows.columns)
 
 
+def test_nodes_of_one_core_that_a_piece_begins_with_busy_are_free_again(tmp_path: Path) -> None:
+    machine = tmp_path / "machine.yaml"
+    machine.write_text("name: cell\nnodes:\n  - {count: 24, cores: 1, resources: {memory: 4}}\n")
+    demand = (pl.col("row") % 5).alias("demand_memory")
+    _table(cores=pl.lit(1), single_node=pl.lit(True), demand_memory=demand).write_parquet(tmp_path / "log.parquet")
+    same(tmp_path / "log.parquet", str(machine), "never")
+
+
 def test_memory_of_nodes_is_heeded(tmp_path: Path) -> None:
     machine = tmp_path / "machine.yaml"
     machine.write_text("name: cell\nnodes:\n  - {count: 6, cores: 4, resources: {memory: 4}}\n")
