@@ -51,12 +51,12 @@ def refuse_text(**given: object) -> None:
             raise EscalaError(f"{name}={quoted(value)} is one text: give a list, {name}={names!r}")
 
 
-def nearest(word: str, known: Iterable[str], end: str = "") -> str:
+def nearest(word: str, known: Iterable[str], end: str = "", alike: float = 0.5) -> str:
     """ "did you mean NAME? " for the known name that is most like the word; "" where none is. end: to be written behind
-    the name."""
+    the name; alike: 0, any is like it, to 1, the same alone."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word, list(known), n=1, cutoff=0.5)
+    near = get_close_matches(word, list(known), n=1, cutoff=alike)
     return f"did you mean {near[0]}{end}? " if near else ""
 
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from escala.cli.terminal import remark
 from escala.errors import EscalaError, number_of
 
@@ -54,8 +52,8 @@ def tell_read(path: Path, log: Workload | Converted, read: dict[str, Any], machi
 
     for line in remarks(log.cleaning, log.first_cleaned, read.get("rules")):
         remark(f"{path}: {line}")
-    jobs = getattr(log, "jobs", None)  # of a log that was converted, their number
-    own = jobs["priority"].count() if isinstance(jobs, pl.DataFrame) and "priority" in jobs.columns else 0
+    jobs: Any = getattr(log, "jobs", None)  # of a log that was converted, their number
+    own = jobs["priority"].count() if "priority" in getattr(jobs, "columns", ()) else 0
     if own and read.get("shapes"):
         said = "the scheduler slurm takes it in place of what the site would compute"
         remark(f"{path}: {number_of(own, 'job')} with a priority in the column `priority`: {said}")

@@ -39,9 +39,11 @@ def prepare(table: Any, i: int, start_off: bool) -> None:
         w.run[j].chunk = codes.NONE
     w.tree[:, :] = EMPTY
     w.branch[:, :] = EMPTY
+    w.roomy[:, :] = bits.ZERO
     w.recent[:, :] = codes.NONE
     for n in range(o.n_nodes):
         node = w.node[n]
+        node.free = 0
         set_free(w, n, np.int64(node.cores))
         node.limit = node.cores
         node.since = o.start_us

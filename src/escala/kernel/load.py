@@ -175,8 +175,10 @@ def _empty(w: World) -> None:
 def _load_nodes(w: World, nodes: Any) -> None:
     """Power states. A node that is gone is in no set, as one whose switching off never ends."""
     s = w.s[0]
+    w.roomy[:, :] = bits.ZERO
     for n in range(w.o[0].n_nodes):
         node = w.node[n]
+        node.free = 0
         set_free(w, n, np.int64(node.cores))
         node.limit = node.cores
         node.busy = 0

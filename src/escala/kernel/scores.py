@@ -10,7 +10,7 @@ from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.forecast import length_of
 from escala.kernel.parts import cores_of, level_of, parts_of, room_on, word_for
-from escala.kernel.queue import SHORT_QUEUE, index_new, next_fit
+from escala.kernel.queue import SHORT_QUEUE, index_new, next_fit, row_at
 from escala.kernel.reach import NO_LIMIT, grouped, note_reach
 from escala.kernel.reservation import all_held, most_free, permission, usable
 from escala.kernel.state import World
@@ -101,11 +101,17 @@ def best_packing(w: World) -> int:
         free = most_free(w, held)
     best = codes.NONE
     least = np.inf
-    j = next_fit(w, np.int64(s.first), free, NO_LIMIT, NO_LIMIT) if searched else np.int64(s.first)
-    while j != codes.NONE and j < w.o[0].n_jobs:
+    rank = next_fit(w, 0, free, NO_LIMIT, NO_LIMIT) if searched else 0
+    j = np.int64(s.first)
+    while j != codes.NONE and rank < w.o[0].n_ranks:
+        if searched:
+            j = row_at(w, rank)
         score = packing_score(w, j)
-        if score < least:
+        if score < least or (score == least and j < best):
             least = score
             best = j
-        j = next_fit(w, j + 1, free, NO_LIMIT, NO_LIMIT) if searched else np.int64(w.run[j].next)
+        if searched:
+            rank = next_fit(w, rank + 1, free, NO_LIMIT, NO_LIMIT)
+        else:
+            j = np.int64(w.run[j].next)
     return best

@@ -37,7 +37,7 @@ class Standing:
         self.jobs = snapshot.jobs[self.order]
         self.ids = [snapshot.job_ids[k] for k in self.order.tolist()]
         log = log_of(snapshot, self.order, origin_s)
-        self.asked: Asked = Asking(log, site, settings).asked()
+        self.asked: Asked = Asking(log, site, settings, exact=True).asked()
         world = arrays_of(log, site, settings, self.asked)
         self.waiting = (self.jobs["state"] == codes.QUEUED) & (world.jobs.state != t.NEVER)
         self.running = np.flatnonzero(self.jobs["state"] != codes.QUEUED)

@@ -75,12 +75,14 @@ class Asking:
     """Turns each job into its records: the partitions that it names, the nodes there that have what it needs, and its
     limit."""
 
-    def __init__(self, workload: Workload, site: Site, settings: Settings) -> None:
+    def __init__(self, workload: Workload, site: Site, settings: Settings, exact: bool = False) -> None:
+        """exact: the site says of all features which nodes have them; else one without any is not asked."""
         self.workload, self.site, self.settings = workload, site, settings
         self.shape = shapes_of(workload, site, settings)
         told = Columns(workload.jobs)
         self.named = named_in(workload.jobs, site).to_list()
-        self.features = told.texts("features" if has_features(site) else "")  # as of a job that asks for none
+        heeded = exact or has_features(site)
+        self.features = told.texts("features" if heeded else "")  # else as of jobs that ask for none
         self.kinds = told.texts("gpu_kind")
         self.required, self.excluded = told.texts("required_nodes"), told.texts("excluded_nodes")
         self.accounts, self.qos, self.users = told.texts("account"), told.texts("qos"), told.texts("user")

@@ -31,9 +31,9 @@ def choice(default: str | None, *others: str, about: str) -> Any:
 
     def check(name: str, value: Any) -> Any:
         if not isinstance(value, str | None) or value not in words:
-            known = list(map(str, words))
+            hint = nearest(value, filter(None, words), alike=0.75) if isinstance(value, str) else ""
             raise EscalaError(
-                f"option {name}={quoted(value)} is not known: {nearest(str(value), known)}use one of {', '.join(known)}"
+                f"option {name}={quoted(value)} is not known: {hint}use one of {', '.join(map(str, words))}"
             )
         return value
 
