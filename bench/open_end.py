@@ -4,7 +4,7 @@ that is kept; or the positive controls of a2c2020, or its table 4 on real logs.
 python -m bench.open_end a2c2020 --work DIR          trains, and chooses a look on lists kept for that; test lists stay
 unseen python -m bench.open_end a2c2020 --work DIR --judge  then plays the test lists, counts that look, and writes
 agent, tables and claim python -m bench.open_end a2c2020 --work DIR --controls NAME ...  trains these controls, plays
-the test lists, writes them
+the test lists, writes them; with --decisions N for so many
 python -m bench.open_end a2c2020 --work DIR --logs TRACES        table 4 on the real logs of that folder
 
 `escala study run` does the same among everything else. The agent's page is `escala study verdicts STUDY`.
@@ -16,6 +16,7 @@ import argparse
 import shutil
 import sys
 from dataclasses import asdict
+from dataclasses import replace as replaced
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -66,20 +67,26 @@ def judge(study: str, work: Path, done: dict[str, Any]) -> None:
     replace(kept, found)
 
 
-def control(work: Path, names: list[str]) -> None:
-    """Train and judge positive controls of a2c2020; write what came out into its kept folder."""
+def control(work: Path, names: list[str], decisions: int | None) -> None:
+    """Train and judge positive controls of a2c2020, for so many decisions in place of the scale's; write what came out
+    into its kept folder, beside the others."""
     scale, kept = a2c2020.SCALES[SCALE], KEPT / "a2c2020"
+    scale = scale if decisions is None else replaced(scale, controls=decisions)
     sizes = {"validation": scale.validation, "test": scale.test}
     rules = Cell(f"rules/{scale.network_rate}", rules_of, {"rate": scale.network_rate, **sizes})
     look(kept, "positive controls: other learners on the image", again=False)
     given = {"step": "controls", "scale": SCALE, **asdict(scale)}
     cells = [
-        cell
+        replaced(cell, given={**cell.given, "keep": str(work / "agents" / cell.name.replace("/", "-"))})
         for cell in controls.cells_of(scale, sizes | {"pool": scale.pool})
         if cell.name.removeprefix("control/") in names
     ]
     done = run_cells(work, [rules, *cells], given, 1)
-    write_table(kept, "controls", controls.frame(scale.network_rate, done))
+    found = controls.frame(scale.network_rate, done)
+    others = pl.read_csv(kept / "tables" / "controls.csv").filter(~pl.col("control").is_in(found["control"].to_list()))
+    table = pl.concat([others, found.cast(dict(others.schema))])  # type: ignore[arg-type]
+    order = pl.col("control").cast(pl.Enum(list(controls.CONTROLS)))
+    write_table(kept, "controls", table.sort(order, maintain_order=True))
     replace(kept, controls.claims(scale.network_rate, done))
 
 
@@ -118,6 +125,9 @@ def main() -> None:
         help="a2c2020: these controls instead, test lists included",
     )
     parser.add_argument(
+        "--decisions", type=int, metavar="N", help="of --controls: learn so many, in place of the scale's"
+    )
+    parser.add_argument(
         "--logs", type=Path, metavar="TRACES", help="a2c2020: table 4 on the real logs of this folder instead"
     )
     given = parser.parse_args()
@@ -126,7 +136,7 @@ def main() -> None:
         logged(given.work, given.logs)
         return
     if given.controls:
-        control(given.work, given.controls)
+        control(given.work, given.controls, given.decisions)
         return
     done = trained(given.study, given.work)
     with pl.Config(tbl_rows=-1):
