@@ -5,6 +5,7 @@ python -m bench.open_end a2c2020 --work DIR          trains, and chooses a look 
 unseen python -m bench.open_end a2c2020 --work DIR --judge  then plays the test lists, counts that look, and writes
 agent, tables and claim python -m bench.open_end a2c2020 --work DIR --controls NAME ...  trains these controls, plays
 the test lists, writes them; with --decisions N for so many
+python -m bench.open_end grid2019 --work DIR --light  the agent of load 10 % alone, test lists included
 python -m bench.open_end a2c2020 --work DIR --logs TRACES        table 4 on the real logs of that folder
 
 `escala study run` does the same among everything else. The agent's page is `escala study verdicts STUDY`.
@@ -27,7 +28,7 @@ from escala.studies.a2c2020 import controls, real_logs
 from escala.studies.a2c2020 import recipe as a2c2020
 from escala.studies.a2c2020.cells import rules as rules_of
 from escala.studies.grid2019 import recipe as grid2019
-from escala.studies.lab import open_end
+from escala.studies.lab import horizons, open_end
 from escala.studies.lab.cells import Cell, run_cells
 from escala.studies.lab.claims import Claim, read_rows, write_claims, write_table
 from escala.studies.lab.looks import look
@@ -36,6 +37,7 @@ from escala.studies.verdicts.papers import PAPERS
 STUDIES: dict[str, ModuleType] = {"grid2019": grid2019, "a2c2020": a2c2020}
 KEPT = Path(__file__).resolve().parents[1] / "docs" / "studies"
 SCALE = "short"
+LOOK_LIGHT = "sweep of horizons by the agent of a light load that knows no end"
 LOOK = "sweep of horizons by the agent that knows no end, and again by the other kept agents"
 
 
@@ -90,6 +92,27 @@ def control(work: Path, names: list[str], decisions: int | None) -> None:
     replace(kept, controls.claims(scale.network_rate, done))
 
 
+def light(study: str, work: Path) -> None:
+    """Train the agents of light loads, and play the test lists; write what came out into the kept folder."""
+    recipe, kept = STUDIES[study], KEPT / study
+    scale, world = recipe.SCALES[SCALE], recipe.open_world(recipe.SCALES[SCALE])
+    loads = [load for load in scale.loads if load < world.loads[0]]
+    names = {open_end.light_name(load): (str(work / "agents" / open_end.light_name(load)), [load]) for load in loads}
+    run_cells(work, open_end.light_cells(world, scale.open, work / "agents", loads), settings(study), 1)
+    look(kept, LOOK_LIGHT, list(names), again=False)
+    found = horizons.frame(run_cells(work, horizons.cells_of(names, world.name, world.horizons), settings(study), 1))
+    table = pl.read_csv(kept / "tables" / "horizons.csv", schema_overrides={"horizon": pl.String})
+    usual = table.filter(pl.col("agent").str.starts_with(f"{open_end.OPEN}-all"))["agent"][0]
+    table = pl.concat(
+        [table.filter(~pl.col("agent").is_in(list(names))), found.select(table.columns).cast(dict(table.schema))]
+    )  # type: ignore[arg-type]
+    write_table(kept, "horizons", table)
+    for name in names:
+        shutil.copytree(work / "agents" / name, kept / "agents" / name, dirs_exist_ok=True)
+    rows = table.filter(pl.col("load") < world.loads[0])
+    replace(kept, open_end.light_claims(PAPERS[study].key.lower(), rows, usual))
+
+
 def logged(work: Path, traces: Path) -> None:
     """Table 4 of a2c2020 on real logs; write what came out into its kept folder."""
     scale, kept = a2c2020.SCALES[SCALE], KEPT / "a2c2020"
@@ -118,6 +141,7 @@ def main() -> None:
         "--work", type=Path, required=True, help="folder for cells and trainings; the same call goes on in it"
     )
     parser.add_argument("--judge", action="store_true", help="play the test lists: a look, which is counted")
+    parser.add_argument("--light", action="store_true", help="the agents of light loads instead, test lists included")
     parser.add_argument(
         "--controls",
         nargs="+",
@@ -132,6 +156,9 @@ def main() -> None:
     )
     given = parser.parse_args()
     sys.argv = ["python", "-m", "bench.open_end", given.study]  # for the manifests: no folder of this machine
+    if given.light:
+        light(given.study, given.work)
+        return
     if given.logs:
         logged(given.work, given.logs)
         return

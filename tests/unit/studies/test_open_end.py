@@ -102,6 +102,9 @@ def test_the_claim_is_that_of_the_chosen_agent(tmp_path: Path) -> None:
         and light.ours == pytest.approx(0.003)
         and "aim: at most 0.3 %" in light.note
     )
+    cells |= {"horizon/open-10-0/10/50": {"slowdown": [3.0, 3.0], horizons.SEEN: [1.0]}}
+    worst, light = open_end.claims("r1", tmp_path, cells, least=40)
+    assert worst == claim and light.ours == pytest.approx(0.0) and "light load" in light.claim
     assert (
         open_end.claims("x", tmp_path, {name: cell for name, cell in cells.items() if not name.startswith("open/")})
         == []
@@ -124,9 +127,11 @@ def test_the_kept_agent_is_the_chosen_one_of_its_table(study: str, claimed: str,
     usual, light = ours.filter(pl.col("load").is_in(learnt)), ours.filter(~pl.col("load").is_in(learnt))
     assert len(usual) == len(learnt) * (len(horizons.HORIZONS) + 1)
     judged = [10.0] * (len(horizons.HORIZONS) + 1) if study == "grid2019" else []
+    own = table.filter(agent=open_end.light_name(10))
+    assert own["load"].to_list() == judged, "and so does the agent of that load"
     assert light["load"].to_list() == judged, "R1's aim at 10 % is judged, too"
     claims = {row["id"]: row["ours"] for row in read_rows(kept)}
     assert claims[f"{claimed}.horizon.worst"] == pytest.approx(usual["excess"].max(), abs=1e-6)
     assert claims.get(f"{claimed}.horizon.light") == (
-        pytest.approx(light["excess"].max(), abs=1e-6) if len(light) else None
+        pytest.approx(own["excess"].max(), abs=1e-6) if len(own) else None
     )

@@ -18,8 +18,9 @@ load goes on with PPO. Agents and the rules beside them see 32 slots, nearly the
 when arrivals end. Beside them R1's own window: rules and PPO alone with ten slots (preset "reserve"). Agents are judged
 sampled and by greedy actions.
 
-No end: one agent for all loads from 40 % that is not told when arrivals end (preset "open", see `lab.open_end`). All
-agents of the first seed, and this one, are then played where arrivals go on for shorter and longer (`lab.horizons`).
+No end: one agent for all loads from 40 % that is not told when arrivals end (preset "open", see `lab.open_end`), and
+one for 10 %. All agents of the first seed, and these, are then played where arrivals go on for shorter and longer
+(`lab.horizons`).
 """
 
 from __future__ import annotations
@@ -243,14 +244,20 @@ def agent_cells(scale: Scale, author: Path | None, out: Path, done: Mapping[str,
             ask["updates"] = scale.updates or dict(scale.longer).get((load, window, demand), 0)
             cells.append(Cell(f"fresh/{name}/{seed}", work.fresh_agent, ask | {"taught": [str(_file(out, name))]},
                               30 * window / 100 + scale.variant / 2e4))  # fmt: skip
-    return cells + open_end.agent_cells(open_world(scale), scale.open, agents, done)
+    world, light = open_world(scale), [load for load in scale.loads if load < LEAST_LOAD]
+    return [
+        *cells,
+        *open_end.agent_cells(world, scale.open, agents, done),
+        *open_end.light_cells(world, scale.open, agents, light),
+    ]
 
 
 def horizon_cells(scale: Scale, out: Path, done: Mapping[str, Any]) -> list[Cell]:
-    """On shorter and longer lists: the chosen one of those that know no end, at light loads too, and of the first seed
-    the one for all loads and those of one load."""
+    """On shorter and longer lists: the chosen one of those that know no end, at light loads too, and those of light
+    loads; of the first seed the one for all loads and those of one load."""
     loads, seed = open_world(scale).loads, open_end.chosen_seed(done)
     kept: dict[str, Sequence[float]] = {} if seed is None else {open_end.name_of(seed): scale.loads}
+    kept |= {open_end.light_name(load): [load] for load in scale.loads if load < LEAST_LOAD}
     kept |= {"fresh-all-0": loads} | {f"{kind}-{load}-0": [load] for load in loads for kind in ("fresh", "imitated")}
     found = {
         name: (str(out / "agents" / name), own)

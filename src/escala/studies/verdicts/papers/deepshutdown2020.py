@@ -16,6 +16,7 @@ from escala.studies.verdicts.papers.r3 import (
     printed_change,
     stands_in,
     swept,
+    tenth,
 )
 from escala.studies.verdicts.row import CHANGE, Paper, Row
 from escala.studies.verdicts.rule import Found, Print, sentence
@@ -306,8 +307,9 @@ own: a linear score, searched by whole days, has {both:r3.waste_vs_t0.g5k} again
 {both:r3.waste_vs_oracle.g5k} against OR*, which knows run times. But a rule of a few lines, hold(0.25), has
 {value:hold}. Against the best of such rules at equal stretch the searched agent has {value:frontier}.
 
-**Why.** The printed network was trained for {value:share} of its budget, and its return falls while it learns. We do
-not know why; until that is known, more steps prove nothing. Days of three of the four clusters are not public, so that
+**Why.** The printed network was trained for {value:share} of its budget, in one seed, and its return falls while it
+learns. We do not know why; until that is known, more steps prove nothing. A tenth of the budget in three seeds was not
+run: it is {value:tenth}. Days of three of the four clusters are not public, so that
 on them nothing counts as reproduced. What the paper prints as delay is a mean over the delayed jobs of a day: under
 T(0), over all of the author's days, it is {both:r3.table5.g5k.T(0).delay} min here and
 {printed:r3.table5.g5k.T(0).delay} in print. The log analysis of table 2 cannot be repeated without the logs.
@@ -320,6 +322,7 @@ def _more(kept: Kept) -> dict[str, str]:
     return {
         "budget": kept.decisions("printed"),
         "share": f"{kept.settings.get('printed', 0) / BUDGET:.0%}".replace("%", " %"),
+        "tenth": tenth(kept, "learners", BUDGET),
         "hold": span(kept.claim("r3.hold25_vs_t0.g5k"), "relative change"),
         "frontier": span(kept.claim("r3.waste_vs_hold_same_stretch.g5k"), "relative change"),
     }

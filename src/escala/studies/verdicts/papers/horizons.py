@@ -45,16 +45,23 @@ def told(kept: Kept, ident: str, others: str, least: float = 0.0) -> dict[str, s
     """Values of a page's text: of the agent that knows no end its name, the largest excess (the claim `ident`) and
     where it is, in how many cells from the load `least` on it is below every rule by the whole interval, and in how
     many above the best; of the `others`, whose names begin so, the largest excess, and the largest of greedy SJF in
-    their slots. light, mark: at loads below `least` its largest excess, and the aim there. Endless lists are no cells
-    of an agent that knows no end."""
+    their slots. light, mark: the largest excess at loads below `least` of the agents of these loads (own: the first of
+    them), and the aim there; unlearnt: that of the agent for all loads. Endless lists are no cells of an agent that
+    knows no end."""
     found = {"open": "", "horizon": number(kept.claim(ident).ours, CHANGE)} | dict.fromkeys(
         ("where", "below", "above", "cells", "others", "seen"), NONE
     )
-    found |= {"light": span(kept.claim(ident.replace("worst", "light")), CHANGE), "mark": number(LIGHT, CHANGE)}
+    found |= {
+        "own": NONE,
+        "unlearnt": NONE,
+        "light": span(kept.claim(ident.replace("worst", "light")), CHANGE),
+        "mark": number(LIGHT, CHANGE),
+    }
     table = kept.table("horizons")
     if table is None:
         return found
     table = table.with_columns(pl.col("horizon").cast(pl.String)).drop_nulls("excess")
+    light = table.filter(pl.col("agent").str.starts_with("open-") & (pl.col("load") < least))
     ours, rest = (table.filter(pl.col("agent").str.starts_with(kind)) for kind in ("open-", others))
     ours = ours.filter(pl.col("load") >= least).unique(("load", "steps"), keep="first", maintain_order=True)
     if len(ours):
@@ -65,6 +72,11 @@ def told(kept: Kept, ident: str, others: str, least: float = 0.0) -> dict[str, s
             "cells": str(len(ours)),
         }
         found |= {"below": str(int((ours["high"] < 0).sum())), "above": str(int((ours["low"] > 0).sum()))}
+    for row in light.sort("excess").iter_rows(named=True):
+        if row["agent"] == found["open"]:
+            found["unlearnt"] = span(Found(row["excess"], row["low"], row["high"]), CHANGE)
+        else:
+            found["own"] = row["agent"]
     if len(rest):
         found["others"] = number(float(rest["excess"].max()), CHANGE)  # type: ignore[arg-type]
     if len(rest) and "sjf-seen" in rest.columns:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from escala.studies.deepshutdown2020.paper import TABLE5
 from escala.studies.verdicts.figures import NONE, span
 from escala.studies.verdicts.kept import Kept
@@ -34,6 +36,23 @@ def printed(name: str, policy: str, quantity: int) -> float:
 def printed_change(name: str, policy: str, reference: str, quantity: int) -> float:
     """The relative change between two policies that table 5 prints."""
     return printed(name, policy, quantity) / printed(name, reference, quantity) - 1.0
+
+
+TENTH, SEEDS = 0.1, 3
+"""Share of the paper's budget, and trainings, that would be worth having."""
+
+
+def tenth(kept: Kept, table: str, budget: int) -> str:
+    """Hours by the clock that so many trainings of a tenth of the budget take at the pace of the printed network that
+    is kept; table: where its decisions and seconds stand."""
+    rows = kept.table(table)
+    if rows is None:
+        return NONE
+    rows = rows.filter(pl.col("setting" if "setting" in rows.columns else "preset") == "printed")
+    if not len(rows):
+        return NONE
+    pace = float(rows["decisions"][0]) / float(rows["seconds"][0])
+    return f"{SEEDS * TENTH * budget / pace / 3600:.0f} hours at its pace by the clock, {pace:.0f} decisions a second"
 
 
 LENGTHS = (
