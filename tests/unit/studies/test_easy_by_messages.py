@@ -9,8 +9,10 @@ import polars as pl
 import pytest
 
 import escala
+from escala.envs.slots.playing import FIGURES
 from escala.studies.grid2019.messages import LATENCY, EasyByMessages
 from escala.studies.grid2019.published import LOADS, folder_of_author, published_lists, published_table
+from escala.studies.grid2019.whole_queue import easy_sent
 
 
 @pytest.fixture(scope="module")
@@ -52,3 +54,18 @@ def test_without_a_latency_it_is_another_schedule(author: Path, load: int) -> No
     ]
     found = run.summary()["mean_slowdown"]
     assert found == pytest.approx(ours, rel=0.02) and abs(found - printed) > 0.1
+
+
+def test_the_kept_table_and_so_figure_2_has_his_easy_in_four_figures() -> None:
+    kept = pl.read_csv(Path(__file__).parents[3] / "docs" / "studies" / "grid2019" / "tables" / "published.csv")
+    ours, his = (kept.filter(policy=policy).sort("load") for policy in ("easy, messages of 15 us", "author's EASY"))
+    assert ours["load"].to_list() == [10, 40, 70, 100, 130, 160, 190]
+    for figure in ("mean_slowdown", "makespan_s", "mean_turnaround_s", "mean_wait_s"):
+        assert ours[figure].to_list() == pytest.approx(his[figure].to_list(), abs=2e-6)
+
+
+def test_what_the_table_has_of_it_is_what_a_play_gives(author: Path) -> None:
+    lists = published_lists(author).part([LOADS.index(70)])
+    found = easy_sent(lists)
+    assert found["slowdown"] == [_played(author, 70, LATENCY).summary()["mean_slowdown"]]
+    assert set(found) == {*FIGURES, "finished"} - {"longest_wait"} and found["finished"] == [True]

@@ -20,6 +20,7 @@ from escala.envs.slots.plan import search_plan
 from escala.envs.slots.playing import FIGURES, play, tune_hold_back
 from escala.envs.slots.slots import SlotsBatch
 from escala.studies.grid2019.published import LOADS, published_lists
+from escala.studies.grid2019.whole_queue import EASY_SENT, easy_sent
 from escala.studies.lab.slotted import HOLD_END, QUIETS, SHARES, best_found, queue_slots
 from escala.workload.generate_slots import bernoulli_model
 
@@ -58,13 +59,13 @@ def rules_on(lists: JobLists, hold: tuple[int, int, int], slots: int = 10) -> di
 
 
 def published_rules(folder: str) -> dict[str, Any]:
-    """The rules on the author's lists, EASY with ten slots and with all jobs in slots. Hold-back is tuned on these very
-    lists, as the author's agent is."""
+    """The rules on the author's lists, EASY with ten slots, with all jobs in slots, and as he ran it. Hold-back is
+    tuned on these very lists, as the author's agent is."""
     lists = published_lists(Path(folder))
     out: dict[str, Any] = {}
     for e, load in enumerate(LOADS):
         one = lists.part([e])
-        whole = {EASY_WHOLE: _figures(play(one, "easy", slots=len(one.job)))}
+        whole = {EASY_WHOLE: _figures(play(one, "easy", slots=len(one.job))), EASY_SENT: easy_sent(one)}
         out[str(load)] = rules_on(one, tune_hold_back(one, QUIETS, SHARES)) | whole
     return out
 

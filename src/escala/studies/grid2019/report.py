@@ -23,6 +23,7 @@ from escala.studies.grid2019.fresh import (
     variant_frame,
 )
 from escala.studies.grid2019.published import LOADS, PAPER_OF, first_submissions, published_lists, published_table
+from escala.studies.grid2019.whole_queue import EASY_SENT
 from escala.studies.lab import open_end
 from escala.studies.lab.claims import Claim, write_claims, write_table
 from escala.studies.lab.slotted import (
@@ -170,7 +171,7 @@ def published_frame(scale: Any, cells: Cells, author: Path) -> pl.DataFrame:
     first = dict(zip(LOADS, first_submissions(published_lists(author)), strict=True))
     for load in scale.loads:
         rules = cells["published/rules"][str(load)]
-        rows += [row_of(load, rule, arrays_of(rules[rule])) for rule in (*RULES, EASY_WHOLE, "hold-back")]
+        rows += [row_of(load, rule, arrays_of(rules[rule])) for rule in (*RULES, EASY_WHOLE, EASY_SENT, "hold-back")]
         names = [f"published/{load}/{seed}" for seed in range(scale.seeds)]
         for how, label in (("sampled", AGENT), ("likeliest", f"{AGENT}, likeliest")):
             rows.append(row_of(load, label, {mine: matrix(cells, names, how, mine) for mine in METRICS}))
@@ -223,7 +224,7 @@ def _figures(out: Path, scale: Any, cells: Cells, author: Path | None, fresh: pl
     if author is not None:
         parts["published"] = (
             published_frame(scale, cells, author),
-            (*SHOWN, EASY_WHOLE, "author's EASY", AGENT, "author's PPO"),
+            (*SHOWN, EASY_SENT, "author's EASY", AGENT, "author's PPO"),
         )
     for name, (table, policies) in parts.items():
         shown = table.filter(pl.col("policy").is_in(policies))

@@ -11,9 +11,11 @@ import numpy as np
 import polars as pl
 
 import escala
+from escala.envs.slots.lists import JobLists
 from escala.envs.slots.playing import play
 from escala.studies.grid2019.messages import LATENCY, EasyByMessages
 from escala.studies.grid2019.published import LOADS, PAPER_OF, published_lists, published_table
+from escala.studies.lab.slotted import METRICS
 
 POOL = "10x1"
 GREEDY, STRICT, STRICT_32, ROLLOUT = (
@@ -49,6 +51,14 @@ def on_list(folder: str, load: int, seeds: int, futures: int) -> dict[str, list[
     if load >= BUSY:
         found[ROLLOUT] = [played(f"rollout:{futures}:objective=slowdown", seed) for seed in range(seeds)]
     return found
+
+
+def easy_sent(lists: JobLists) -> dict[str, list[Any]]:
+    """EASY as its author ran it on a single list: what a play is judged by, as `escala.envs.slots.playing.play` has
+    it."""
+    jobs = lists.workload(0)
+    found = escala.simulate(jobs, POOL, EasyByMessages(len(jobs))).summary()
+    return {figure: [float(found[column])] for figure, column in METRICS.items()} | {"finished": [True]}
 
 
 def by_agent(folder: str, load: int, keep: str, runs: int) -> list[float]:
