@@ -9,6 +9,7 @@ import polars as pl
 from escala.studies.a2c2020.controls import ABOUT
 from escala.studies.a2c2020.real_logs import LOGS
 from escala.studies.a2c2020.real_logs import SHOWN as BESIDE
+from escala.studies.a2c2020.recipe import SCALES
 from escala.studies.verdicts.figures import NONE, number, span
 from escala.studies.verdicts.kept import Kept, change
 from escala.studies.verdicts.papers.horizons import looked, swept, told
@@ -340,11 +341,11 @@ waits contradict each other: levels cannot be held against each other, and chang
 and size.
 
 Controls on the same image with the same network say where the fault is not (rate 0.7, one seed, at most
-{value:trained}). SJF imitated by Conv3-16 is at {value:imitated} against SJF: image and network are enough for that
-rule. From nothing masked PPO is at {value:ppo} and A2C with a mask at {value:masked}: both better than A2C as printed,
-and above SJF. So our A2C is not alone at fault: in this budget no learner that was tried finds SJF on the image by
-itself. Nor does A2C keep it: going on from imitated SJF it ends at {value:taught}. By the error of one step, as in
-algorithm 1, A2C from nothing ends at {value:one-step}.
+{value:trained}; the {value:asked} of scale `paper`, which might say more, were not run). SJF imitated by Conv3-16 is at
+{value:imitated} against SJF: image and network are enough for that rule. From nothing masked PPO is at {value:ppo} and
+A2C with a mask at {value:masked}: both better than A2C as printed, and above SJF. So our A2C is not alone at fault: in
+this budget no learner that was tried finds SJF on the image by itself. Nor does A2C keep it: going on from imitated SJF
+it ends at {value:taught}. By the error of one step, as in algorithm 1, A2C from nothing ends at {value:one-step}.
 
 **What falls short.** No queue knows its end. One agent for all rates (`{value:open}`) is not told when arrivals end: it
 imitates the rule hold-pile and goes on with PPO, on lists of many lengths. Over all rates and horizons it is at worst
@@ -361,7 +362,7 @@ def _more(kept: Kept) -> dict[str, str]:
     table = kept.table("controls")
     found = {name: span(kept.claim(f"r2.control.{name}"), CHANGE) for name in ABOUT}
     found["trained"] = NONE if table is None else f"{_count(max(table['decisions'].to_list()))} decisions"
-    found["logs"] = _on_logs(kept)
+    found |= {"asked": _count(SCALES["paper"].controls), "logs": _on_logs(kept)}
     return told(kept, "r2.horizon.worst", "agent-") | looked(kept) | {"budget": kept.decisions("printed")} | found
 
 
