@@ -147,6 +147,12 @@ class Parts:
         if len(self.sets):
             w.allowed[i, : len(self.sets)] = self.sets
 
+    def held_on_nodes(self, kinds: Iterable[str], rows: Ints, cores: Ints) -> dict[str, Ints]:
+        """Of these further kinds what these jobs hold on nodes where they have so many cores of each, int64 [rows]; as
+        `kernel.parts.parts_in`."""
+        count = np.where(self.most[rows] > 1, cores // np.maximum(self.share[rows], 1), 1)
+        return {kind: self.demands[kind][rows] * count for kind in kinds if kind in self.demands}
+
     def of(self, rows: Ints) -> Parts:
         """Of these jobs alone."""
         named = {name: getattr(self, name)[rows] for name in ("cores", "parts", "most", "share", "less", "large")}

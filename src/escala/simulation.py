@@ -102,6 +102,8 @@ class Simulation:
                     f"platform {p.name!r} has {p.resources[kind].max()} of {kind!r} on a node; at most {MOST_UNITS} "
                     "are possible: count it in larger units, and what jobs demand of it too"
                 )
+        # else nobody knows which node's GPUs a job had
+        self.recorded = self.options.record or bool(p.drawn.more_w.keys() & set(kinds))
         single = most_single(one.parts for one in self.admitted)
         self.plain = single == 0 and not kinds
         queueings = {plan.queueing for plan in plans}
@@ -119,7 +121,7 @@ class Simulation:
                 "(--rebuild) too"
             )
         sizes = Sizes(
-            *(jobs, p.n_nodes, p.total_cores, len(kinds), len(p.profiles)),
+            *(jobs, p.n_nodes, p.total_cores, len(kinds), len(p.drawn.profiles)),
             ranks=max((jobs * (1 + plan.has_front) for plan in plans if plan.keys is not None), default=0),
             searched=searched,
             passed=bool(queueings & codes.PASSING),
@@ -130,7 +132,7 @@ class Simulation:
             shaped=single > 1,
             lanes=max((one.parted.lanes.n for one in self.admitted if one.parted is not None), default=0),
             allowed=max((len(one.parts.sets) for one in self.admitted if one.parts is not None), default=0),
-            chunks=min(CHUNKS_PER_JOB, p.n_nodes) * jobs if self.options.record else 0,
+            chunks=min(CHUNKS_PER_JOB, p.n_nodes) * jobs if self.recorded else 0,
             orders=max((plan.orders for plan in plans), default=0),
             numbered=any(plan.numbered for plan in plans),
             linear=any(terms is not None for plan in plans for terms in plan.terms),
@@ -158,13 +160,13 @@ class Simulation:
         self._fill_options(i, plan)
         self._fill_jobs(i, plan)
         w, p = self.world, self.platform
-        w.node["cores"][i], w.node["profile"][i] = p.cores, p.profile_of
+        w.node["cores"][i], w.node["profile"][i] = p.cores, p.drawn.profile_of
         for k, kind in enumerate(self.kinds):
             w.room[i, :, k] = p.resources[kind]
         if p.node_speed is not None:
             w.speed[i] = p.node_speed
             w.whole[i, : len(self.admitted[i].rows)] = whole_of(self.workloads[i].jobs, self.admitted[i].rows)
-        for k, profile in enumerate(p.profiles):
+        for k, profile in enumerate(p.drawn.profiles):
             switches = microseconds(profile.switch_on_s), microseconds(profile.switch_off_s)
             w.profile[i, k] = (*switches, profile.can_switch, endless_us(profile.break_even_s))
 
@@ -197,7 +199,7 @@ class Simulation:
             "start_us": int(microseconds(opts.start_s)),
             "until_us": int(microseconds(opts.until_s)) if opts.until_s is not None else codes.NEVER_US,
             "limited": opts.until_s is not None,
-            "record": opts.record,
+            "record": self.recorded,
             "max_instants": 1_000_000
             + (INSTANTS_PER_JOB + len(opts.corrections_s)) * (n_jobs + 1) * (1_000_000 if asked else 4),
             "pause_before": plan.pause_before,
@@ -325,7 +327,7 @@ class Simulation:
             **(manifest or {}),
         }
         jobs = self._job_table(i, node_texts(past.chunks, len(rows)))
-        return Result(jobs, totals_of(self.world, i, self.platform, window), about, past.tables())
+        return Result(jobs, totals_of(self.world, i, self.platform, window, past.gpus_j()), about, past.tables())
 
     def _history(self, i: int, window: tuple[int, int]) -> NodeHistory:
         """What the nodes of simulation i did."""
@@ -333,7 +335,9 @@ class Simulation:
         run, job = w.run[i, : len(rows)], w.job[i, : len(rows)]
         did = run["start"].copy(), job["runtime"].copy(), job["load"].copy(), switches_of(w, i).copy()
         of = self.platform, self.workloads[i].jobs["job_id"], rows, window, chunks_of(self.table, i)
-        return NodeHistory(*of, *did, self.options.start_off)
+        parts, more = self.admitted[i].parts, self.platform.drawn.more_w
+        gpus = {} if parts is None else parts.held_on_nodes(more, rows[of[-1][0]], of[-1][3])
+        return NodeHistory(*of, *did, self.options.start_off, gpus)
 
     def _window(self, i: int) -> tuple[int, int]:
         """Where node-time is measured, us: first arrival to last finish, or start to limit."""

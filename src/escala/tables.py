@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from escala.platform import Platform
 from escala.result import NodeTables
 
 WATTS = ("computing_w", "idle_w", "off_w", "switching_off_w", "switching_on_w")  # in the order of codes.LEDGER_STATES
+ON = [codes.COMPUTING, codes.IDLE]  # idle GPUs draw
 Array = NDArray[Any]
 
 
@@ -62,24 +63,36 @@ def node_texts(chunks: Array, jobs: int) -> pl.Series:
     return lines.str.split("\n").explode()
 
 
-def totals_of(world: World, i: int, platform: Platform, window: tuple[int, int]) -> pl.DataFrame:
+def totals_of(world: World, i: int, platform: Platform, window: tuple[int, int], gpus_j: float = 0.0) -> pl.DataFrame:
     """state, seconds, joules (where every node has watts), transitions over all nodes within the window (us), as the
-    kernel counts them."""
+    kernel counts them. gpus_j: what GPUs drew more while jobs held them, J, see `NodeHistory.gpus_j`; where GPUs have
+    watts there is gpu_joules too."""
     ledger = world.ledger[i]
     seconds = np.zeros(5)
-    joules = np.zeros(5)
-    for p, profile in enumerate(platform.profiles):
+    joules, of_gpus, drawn = np.zeros(5), np.zeros(5), platform.drawn
+    for p, profile in enumerate(drawn.profiles):
         spent = (ledger[p]["carry"].astype(float) * float(1 << 61) + ledger[p]["node_us"].astype(float)) / SECOND
         seconds += spent
         for k, name in enumerate(WATTS):
             joules[k] += spent[k] * (profile.idle_w if k == codes.COMPUTING else getattr(profile, name))
         joules[codes.COMPUTING] += float(ledger[p]["load_s"]) * (profile.computing_w - profile.idle_w)
+        of_gpus[ON] += spent[ON] * drawn.gpu_idle_w[p]
+    joules[codes.COMPUTING] += gpus_j
+    of_gpus[codes.COMPUTING] += gpus_j
     run = world.s[i, 0]
     still = int(run["switched_us"] < window[1])
     offs, ons = (int(run[f"switch_{name}"] + still * run[f"{name}_then"]) for name in ("offs", "ons"))
     transitions = [0, 0, 0, offs, ons]
-    drawn = {"joules": joules} if platform.has_energy else {}
-    return pl.DataFrame({"state": codes.LEDGER_STATES, "seconds": seconds, **drawn, "transitions": transitions})
+    table = {"state": codes.LEDGER_STATES, "seconds": seconds, **_energy(platform, joules, of_gpus)}
+    return pl.DataFrame({**table, "transitions": transitions})
+
+
+def _energy(platform: Platform, joules: Array, of_gpus: Array) -> dict[str, Array]:
+    """The columns of energy that a platform has: joules where every node has watts, and those of GPUs where they have
+    some."""
+    if not platform.has_energy:
+        return {}
+    return {"joules": joules} | ({"gpu_joules": of_gpus} if platform.drawn.counted else {})
 
 
 @dataclass
@@ -96,6 +109,7 @@ class NodeHistory:
     load: Array
     log: Array  # see `switches_of`
     start_off: bool = False
+    gpus: dict[str, Array] = field(default_factory=dict)  # kind -> held on each node of a chunk, int64 [chunks]
 
     @property
     def touched(self) -> int:
@@ -107,11 +121,15 @@ class NodeHistory:
         bound = 2 * self.touched + len(self.log) + self.platform.n_nodes
         return NodeTables(self.nodes, self.power, self.allocations, bound)
 
+    def _which(self) -> Array:
+        """The chunk of every node of every allocation."""
+        return np.repeat(np.arange(self.chunks.shape[1]), self.chunks[2] - self.chunks[1] + 1)
+
     def _by_node(self) -> tuple[Array, Array, Array]:
         """(job row, node, cores) for every node of every allocation."""
         row, low, high, per = self.chunks
         lengths = high - low + 1
-        which = np.repeat(np.arange(len(row)), lengths)
+        which = self._which()
         offset = np.arange(len(which)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         return row[which], low[which] + offset, per[which]
 
@@ -124,11 +142,24 @@ class NodeHistory:
             return pl.DataFrame({"job_id": ids, "node": node, "cores": cores})
         start = self.start[row]
         seconds = (np.minimum(start + self.runtime[row], self.window[1]) - start).clip(0) / SECOND
-        watts = np.array([[p.idle_w, p.computing_w - p.idle_w] for p in self.platform.profiles])[
-            self.platform.profile_of[node]
-        ]
+        drawn = self.platform.drawn
+        watts = np.array([[p.idle_w, p.computing_w - p.idle_w] for p in drawn.profiles])[drawn.profile_of[node]]
         joules = (watts[:, 0] + watts[:, 1] * self.load[row]) * seconds * cores / self.platform.cores[node]
+        joules += self._gpus_by_node()[1] if self.gpus else 0.0
         return pl.DataFrame({"job_id": ids, "node": node, "cores": cores, "joules": joules})
+
+    def _gpus_by_node(self) -> tuple[Array, Array]:
+        """(node, what its GPUs drew more for the job within the window, J) for every node of every allocation."""
+        row, node, _ = self._by_node()
+        begin = self.start[row]
+        us = np.minimum(begin + self.runtime[row], self.window[1]) - np.maximum(begin, self.window[0])
+        which = self._which()
+        held = {kind: count[which] for kind, count in self.gpus.items()}
+        return node, self.platform.drawn.gpus_j(held, node, us.clip(0))
+
+    def gpus_j(self) -> float:
+        """What GPUs drew more while jobs held them, J, beyond what they draw idle."""
+        return float(self._gpus_by_node()[1].sum()) if self.gpus else 0.0
 
     def _intervals(self) -> tuple[Array, Array]:
         row, node, per = self._by_node()
@@ -170,16 +201,22 @@ class NodeHistory:
     def power(self) -> pl.DataFrame:
         """node, state, seconds, joules (where every node has watts), transitions: five rows a node."""
         out, load = self._intervals()
-        nodes = self.platform.n_nodes
+        nodes, drawn = self.platform.n_nodes, self.platform.drawn
         cell = out[0] * 5 + out[3]
         seconds = np.bincount(cell, (out[2] - out[1]).astype(float), minlength=5 * nodes).reshape(nodes, 5) / SECOND
         loads = np.bincount(out[0], load * (out[3] == codes.COMPUTING), minlength=nodes) / SECOND
-        watts = np.array(
-            [[p.idle_w, p.idle_w, p.off_w, p.switching_off_w, p.switching_on_w] for p in self.platform.profiles]
-        )[self.platform.profile_of]
+        watts = np.array([[p.idle_w, p.idle_w, p.off_w, p.switching_off_w, p.switching_on_w] for p in drawn.profiles])[
+            drawn.profile_of
+        ]
         joules = seconds * watts
-        extra = np.array([p.computing_w - p.idle_w for p in self.platform.profiles])[self.platform.profile_of]
+        extra = np.array([p.computing_w - p.idle_w for p in drawn.profiles])[drawn.profile_of]
         joules[:, codes.COMPUTING] += loads * extra
+        of_gpus = np.zeros_like(joules)
+        of_gpus[:, ON] = seconds[:, ON] * drawn.gpu_idle_w[drawn.profile_of][:, None]
+        if self.gpus:
+            more = np.bincount(*self._gpus_by_node(), minlength=nodes)
+            joules[:, codes.COMPUTING] += more
+            of_gpus[:, codes.COMPUTING] += more
         transitions = np.zeros((nodes, 5), np.int64)
         for state, column in (
             (codes.SWITCHING_OFF, codes.IS_SWITCHING_OFF),
@@ -196,5 +233,5 @@ class NodeHistory:
             "state": pl.Series(codes.LEDGER_STATES * nodes),
             "seconds": seconds.ravel(),
         }
-        drawn = {"joules": joules.ravel()} if self.platform.has_energy else {}
-        return pl.DataFrame({**table, **drawn, "transitions": transitions.ravel()})
+        energy = _energy(self.platform, joules.ravel(), of_gpus.ravel())
+        return pl.DataFrame({**table, **energy, "transitions": transitions.ravel()})

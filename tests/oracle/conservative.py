@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.oracle.easy import releases
-from tests.oracle.nodes import deal, may_lie, parts_in, times
+from tests.oracle.nodes import deal, first_cores, may_lie, parts_in, times
 from tests.oracle.scores import Scheduler, Score, ordered
-from tests.oracle.world import OFF, ON, SWITCHING_ON, Allocation, Job, World, first_cores
+from tests.oracle.world import OFF, ON, SWITCHING_ON, Allocation, Job, World
 
 
 def conservative(depth: int | None, rebuild: bool, score: Score | None = None) -> Scheduler:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.oracle.lanes import apart
-from tests.oracle.nodes import deal, may_lie, parts_in, times
+from tests.oracle.nodes import deal, first_cores, may_lie, parts_in, times
 from tests.oracle.scores import Scheduler, Score, ordered
 from tests.oracle.world import (
     OFF,
@@ -16,7 +16,6 @@ from tests.oracle.world import (
     Job,
     Node,
     World,
-    first_cores,
 )
 
 

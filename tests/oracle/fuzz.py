@@ -14,13 +14,17 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
 from tests.oracle.engines import differences
+from tests.oracle.gpus import draw_watts
 from tests.oracle.worlds import SCHEDULERS, Case, draw
 
 LARGE, APART = 0.1, 0.1  # shares of the worlds
 
 
 def world(seed: int, number: int, schedulers: tuple[str, ...], most_jobs: int, apart: float = APART) -> Case:
-    return draw(random.Random(f"{seed}/{number}"), schedulers, most_jobs, LARGE, True, apart)
+    case = draw(random.Random(f"{seed}/{number}"), schedulers, most_jobs, LARGE, True, apart)
+    if number % 2:
+        draw_watts(random.Random(f"{seed}/{number}/gpus"), case.platform)
+    return case
 
 
 def smaller(case: Case) -> Case:

@@ -198,3 +198,14 @@ def parts_in(job: Job, place: Allocation) -> dict[int, int]:
             k += 1
         found[number] = k
     return found
+
+
+def first_cores(offers: list[tuple[int, int]], cores: int) -> list[tuple[int, int]] | None:
+    """The first so many cores of the offers, in their order; None if there are too few."""
+    place: list[tuple[int, int]] = []
+    for number, free in offers:
+        count = min(free, cores)
+        if count > 0:
+            place.append((number, count))
+            cores -= count
+    return place if cores == 0 else None

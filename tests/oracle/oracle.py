@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from tests.oracle import gpus
 from tests.oracle.energy import ledgers, merged
 from tests.oracle.lanes import lane_of, lanes_of
 from tests.oracle.nodes import could_hold, lasts, parts_of
@@ -115,7 +116,7 @@ def make_nodes(platform: dict[str, Any], start_off: bool) -> list[Node]:
         name, features = (platform[what][number] if what in platform else None for what in ("names", "features"))
         node = Node(number, count, profile, capacity, name, tuple(features or ()))
         node.speed = platform.get("node_speed", {number: 1.0})[number]
-        node.label, node.watts = "idle", Fraction(profile.idle_w)
+        node.label, node.watts = "idle", gpus.idle_of(node)
         if start_off and profile.can_switch:
             node.power, node.idle_since = OFF, None
             node.label, node.watts = "off", Fraction(profile.off_w)

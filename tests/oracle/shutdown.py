@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from tests.oracle import gpus
 from tests.oracle.world import OFF, ON, SWITCHING_OFF, Node, World, microseconds
 
 
@@ -84,9 +85,10 @@ class ArrivalsKnown(Shutdown):
         beside = 0  # free cores of the nodes before that stay on
         for node in [node for node in mine if node.power == ON]:
             profile = node.profile
-            if world.is_idle(node) and profile.can_switch and profile.idle_w > 0:
+            idle = float(gpus.idle_of(node))
+            if world.is_idle(node) and profile.can_switch and idle > 0:
                 cycle = profile.switching_off_w * profile.switch_off_s + profile.switching_on_w * profile.switch_on_s
-                if beside >= self.coming(world, world.now + microseconds(cycle / profile.idle_w), free, lane):
+                if beside >= self.coming(world, world.now + microseconds(cycle / idle), free, lane):
                     world.switch_off(node)
                     continue
             beside += world.free_on(node)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from tests.oracle.nodes import deal, lasts, may_lie, parts_in, times
+from tests.oracle import gpus
+from tests.oracle.nodes import deal, first_cores, lasts, may_lie, parts_in, times
 
 ON, OFF, SWITCHING_ON, SWITCHING_OFF = "on", "off", "switching_on", "switching_off"
 
@@ -38,6 +39,8 @@ class Profile:
     switch_off_s: float = 5.0
     switch_on_s: float = 20.0
     can_switch: bool = True
+    gpu_idle_w: Any = 0.0  # of each GPU: a number, or a dict by kind; so is gpu_computing_w
+    gpu_computing_w: Any = 0.0
 
 
 @dataclass
@@ -382,19 +385,9 @@ class World:
         if node.power == OFF:
             return "off", Fraction(profile.off_w)
         computing = [(job, count) for job, count in node.holders if job.state == "running"]
+        idle = gpus.idle_of(node)
         if not computing:
-            return "idle", Fraction(profile.idle_w)
+            return "idle", idle
         use = sum((job.load * count * job.cores / job.takes for job, count in computing), Fraction(0)) / node.cores
-        idle = Fraction(profile.idle_w)
-        return "computing", idle + use * (Fraction(profile.computing_w) - idle)
-
-
-def first_cores(offers: Allocation, cores: int) -> Allocation | None:
-    """The first so many cores of the offers, in their order; None if there are too few."""
-    place: Allocation = []
-    for number, free in offers:
-        count = min(free, cores)
-        if count > 0:
-            place.append((number, count))
-            cores -= count
-    return place if cores == 0 else None
+        own = use * (Fraction(profile.computing_w) - Fraction(profile.idle_w))
+        return "computing", idle + own + sum((gpus.more_of(node, job) for job, _ in computing), Fraction(0))

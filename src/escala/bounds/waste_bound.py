@@ -249,7 +249,7 @@ def instance_of(
     demand = log.jobs["cores"].to_numpy()[admitted.rows]
     single = log.jobs["single_node"].to_numpy()[admitted.rows]
     needed, spread = shared(demand, single, release, latest_us - origin, length, machine.n_nodes, cores)
-    profile = machine.profiles[int(machine.profile_of[0])]
+    profile = machine.drawn.profiles[int(machine.drawn.profile_of[0])]
     on_s, off_s = (round(s * SECOND) / SECOND for s in (profile.switch_on_s, profile.switch_off_s))
     instance = PowerInstance(
         release // tick, length // tick, needed, -(-(latest_us - origin) // tick), machine.n_nodes, tick / SECOND,
@@ -267,7 +267,7 @@ def check(log: Workload, machine: Platform) -> None:
             "at a time (escala workload convert --first)"
         )
     refuse_speeds(machine, "bounds are")
-    if len(np.unique(machine.cores)) > 1 or len(np.unique(machine.profile_of)) > 1:
+    if len(np.unique(machine.cores)) > 1 or len(np.unique(machine.drawn.profile_of)) > 1:
         raise EscalaError(
             f"platform {machine.name!r} has nodes that differ in cores or power: the waste is bounded for equal nodes "
             "only"

@@ -41,7 +41,7 @@ SHOWN = (
         "mean_bounded_slowdown",
         "mean_stretch",
     ),
-    *("makespan_s", "utilisation", "mean_power_w", "waste_j", "transitions"),
+    *("makespan_s", "utilisation", "mean_power_w", "waste_j", "gpu_j", "transitions"),
 )
 """The metrics shown on the terminal, of all those in summary.json."""
 Scheduler = Annotated[

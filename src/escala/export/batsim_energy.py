@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from escala.platform import Platform
+
 ENDS, SWITCHES, STARTS = 0, 1, 2  # the order of the rows of one instant
 DRAWN = {"computing": "idle_w", **{state: f"{state}_w" for state in ("idle", "off", "switching_off", "switching_on")}}
 Floats = NDArray[np.float64]
@@ -105,12 +107,10 @@ def _added(result: Run) -> Steps:
 
 
 def _nodes(spec: dict[str, Any]) -> pl.DataFrame:
-    """node, node_cores and the watts of its power profile, from the plain description of a platform."""
-    groups = spec["nodes"]
-    counts = np.array([group["count"] for group in groups])
-    profiles = [spec["profiles"][group["power"]] for group in groups]
-    columns: dict[str, Any] = {"node_cores": np.array([group["cores"] for group in groups])}
-    columns |= {name: np.array([profile.get(name, np.nan) for profile in profiles], float) for name in DRAWN.values()}
-    return pl.DataFrame(
-        {"node": np.arange(counts.sum()), **{name: np.repeat(values, counts) for name, values in columns.items()}}
-    )
+    """node, node_cores and what it draws in each state, from the plain description of a platform."""
+    machine = Platform.from_spec(spec)
+    drawn = machine.drawn
+    columns: dict[str, Any] = {"node": np.arange(machine.n_nodes), "node_cores": machine.cores}
+    for name in DRAWN.values():
+        columns[name] = np.array([getattr(profile, name) for profile in drawn.profiles])[drawn.profile_of]
+    return pl.DataFrame(columns)

@@ -43,6 +43,7 @@ METRICS = (
     "utilisation",
     "makespan_s",
     "waste_j",
+    "gpu_j",
     "transitions",
 )
 """In the order of reading. Waste is a part of the energy, which packing jobs may move into the rest: it stands last."""

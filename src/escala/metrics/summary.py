@@ -69,6 +69,7 @@ def energy_of(power: pl.DataFrame, window_s: float) -> dict[str, float | int]:
     if not energy.counted(power):
         return {**nodes, "transitions": energy.transitions(power)}
     by_state = energy.joules(power)
+    of_gpus = {"gpu_j": float(power["gpu_joules"].sum())} if "gpu_joules" in power.columns else {}
     total, waste = sum(by_state.values()), sum(by_state[state] for state in energy.WASTE)
     return {
         "energy_j": total,
@@ -76,6 +77,7 @@ def energy_of(power: pl.DataFrame, window_s: float) -> dict[str, float | int]:
         "waste_j": waste,
         "waste_w_min": waste / 60.0,
         **{f"{state}_j": value for state, value in by_state.items()},
+        **of_gpus,
         **nodes,
         "mean_power_w": total / window_s if window_s > 0.0 else float("nan"),
         "transitions": energy.transitions(power),

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from escala.errors import EscalaError, quoted
 from escala.platform import power as power_profiles
+from escala.platform.gpu_watts import Drawn, drawn_of
 from escala.platform.power import PowerProfile
 from escala.reading import first_twin
 
@@ -123,6 +124,8 @@ class Platform:
         _refuse_twins(self.names, f"platform {self.name!r}: two hosts are called")
         if "cores" in self.resources:
             raise EscalaError(f"platform {self.name!r}: 'cores' is the first resource and not one of the further kinds")
+        if any(profile.gpu_idle_w for profile in self.profiles):
+            drawn_of(self)
         if self.speed is not None and not (isinstance(self.speed, Real) and np.isfinite(self.speed) and self.speed > 0):
             raise EscalaError(f"platform {self.name!r}: speed is {self.speed!r}; give flop/s > 0 or leave it out")
 
@@ -179,8 +182,8 @@ class Platform:
     @property
     def asleep_w(self) -> float:
         """Watts of the platform while all nodes that can switch are off and the others idle."""
-        watts = [profile.off_w if profile.can_switch else profile.idle_w for profile in self.profiles]
-        return float(sum(watts[kind] for kind in self.profile_of))
+        watts = [profile.off_w if profile.can_switch else profile.idle_w for profile in self.drawn.profiles]
+        return float(sum(watts[kind] for kind in self.drawn.profile_of))
 
     @functools.cached_property
     def total_cores(self) -> int:
@@ -202,6 +205,11 @@ class Platform:
         """False where no profile says anything of switching off: neither that its nodes can, nor what it takes."""
         told = (*power_profiles.WATTS[2:], *power_profiles.SECONDS)
         return any(profile.can_switch or any(getattr(profile, name) for name in told) for profile in self._used)
+
+    @functools.cached_property
+    def drawn(self) -> Drawn:
+        """What the nodes draw, with their GPUs."""
+        return drawn_of(self)
 
     @property
     def _used(self) -> list[PowerProfile]:

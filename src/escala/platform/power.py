@@ -11,8 +11,10 @@ import difflib
 import math
 from dataclasses import dataclass, fields, replace
 from numbers import Real
+from typing import Any
 
 from escala.errors import EscalaError, quoted
+from escala.platform import gpu_watts
 
 WATTS = ("computing_w", "idle_w", "off_w", "switching_off_w", "switching_on_w")
 SECONDS = ("switch_off_s", "switch_on_s")
@@ -26,7 +28,10 @@ class PowerProfile:
 
     `computing_w` is drawn with all cores at full load; `off_w` while asleep; `switching_off_w` during on -> off, which
     takes `switch_off_s`; `switching_on_w` during off -> on, which takes `switch_on_s`. A node whose profile has
-    `can_switch=False` is never off, and its last five values mean nothing.
+    `can_switch=False` is never off, and its values of switches mean nothing.
+
+    `gpu_idle_w` and `gpu_computing_w`: what each GPU of the node draws beside these while the node is on, W: a number,
+    or a dict kind -> number; kept as pairs. Left out, the node's own watts are all. See `gpu_watts`.
     """
 
     computing_w: float
@@ -39,6 +44,8 @@ class PowerProfile:
     can_switch: bool = True
     name: str = "custom"
     source: str = ""
+    gpu_idle_w: Any = ()
+    gpu_computing_w: Any = ()
 
     def __post_init__(self) -> None:
         for field in WATTS + SECONDS:
@@ -47,6 +54,11 @@ class PowerProfile:
             if not number or not 0 <= value <= MOST:
                 raise EscalaError(f"power profile {quoted(self.name)}: {field} is {quoted(value)}; give a number >= 0")
             object.__setattr__(self, field, float(value))
+        where = f"power profile {quoted(self.name)}"
+        for field in gpu_watts.FIELDS:
+            told = gpu_watts.watts_of(getattr(self, field), f"{where}: {field}", MOST)
+            object.__setattr__(self, field, told)
+        gpu_watts.check_pair(self.gpu_idle_w, self.gpu_computing_w, where)
 
     @property
     def has_watts(self) -> bool:
@@ -73,9 +85,17 @@ class PowerProfile:
         """Idle time that costs as much as switching off and on again, s; inf where idling costs nothing."""
         return self.cycle_j / self.idle_w if self.idle_w > 0 else math.inf
 
-    def spec(self) -> dict[str, float | bool | str]:
+    @property
+    def of_gpus(self) -> dict[str, float | dict[str, float]]:
+        """The watts of GPUs, as a file has them; empty where there are none."""
+        told = {name: getattr(self, name) for name in gpu_watts.FIELDS}
+        return {name: gpu_watts.as_told(watts) for name, watts in told.items() if watts}
+
+    def spec(self) -> dict[str, Any]:
         """The profile as a plain dict, without its name (the key under which it is kept)."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "name"}
+        left = {"name", *gpu_watts.FIELDS}
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in left}
+        return own | self.of_gpus
 
 
 GRID5000 = PowerProfile(

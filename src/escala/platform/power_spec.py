@@ -18,13 +18,14 @@ import re
 from pathlib import Path
 
 from escala.errors import EscalaError, quoted
+from escala.platform.gpu_watts import FIELDS as OF_GPUS
 from escala.platform.power import SECONDS, WATTS, PowerProfile, by_name
 from escala.platform.spec import profile_from
 from escala.reading import guarded, read_all
 
 MEASURED = "given"
 """The name of a profile whose watts were written out."""
-_SHORT = {name.removesuffix("_w"): name for name in WATTS}
+_SHORT = {name.removesuffix("_w"): name for name in (*WATTS, *OF_GPUS)}
 _PRESET = re.compile(r"([A-Za-z0-9_-]+)(/core)?")
 
 
@@ -33,7 +34,8 @@ def read_power(text: str | Path) -> tuple[PowerProfile, bool]:
 
     text: the name of a preset (`grid5000`; `grid5000/core`: a core's watts); measured watts of a node,
     `computing=410,idle=160`, and for nodes that can switch off also off, switching_off, switching_on (W), switch_off_s,
-    switch_on_s; or a YAML file of these. Raises EscalaError with one line on anything else.
+    switch_on_s, and of each GPU gpu_idle, gpu_computing; or a YAML file of these. Raises EscalaError with one line on
+    anything else.
     """
     given = str(text)
     there = os.path.exists(given) and not os.path.isdir(given)
@@ -59,7 +61,7 @@ def _measured(text: str) -> PowerProfile:
     for part in text.split(","):
         name, _, value = part.strip().partition("=")
         key = _SHORT.get(name, name)
-        if key not in WATTS + SECONDS:
+        if key not in (*WATTS, *OF_GPUS, *SECONDS):
             raise EscalaError(f"power: unknown entry {quoted(name)}; known: {', '.join((*_SHORT, *SECONDS))}")
         if key in entries:
             raise EscalaError(f"power: {name} is given twice; give it once")
@@ -67,7 +69,7 @@ def _measured(text: str) -> PowerProfile:
             entries[key] = float(value)
         except ValueError:
             raise EscalaError(f"power: {name} is {quoted(value)}; give a number") from None
-    if not entries.keys() - set(WATTS[:2]):
+    if not entries.keys() - {*WATTS[:2], *OF_GPUS}:
         entries["can_switch"] = False
     missing = [name for name in (WATTS + SECONDS if "can_switch" not in entries else WATTS[:2]) if name not in entries]
     if missing:

@@ -17,6 +17,8 @@ power = "blade"                 # optional; a preset, or a table [power.blade]
 computing_w = 400
 idle_w = 150
 can_switch = false
+gpu_computing_w = 400           # optional, beside these, of each GPU; or by kind: {a100 = 400}
+gpu_idle_w = 55
 
 [[partitions]]                  # optional: without any, all nodes are one
 name = "batch"

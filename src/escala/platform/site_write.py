@@ -100,6 +100,7 @@ def _watts(profile: PowerProfile) -> dict[str, Any]:
     return (
         told
         | ({} if profile.can_switch else {"can_switch": False})
+        | {name: tuple(w.items()) if isinstance(w, dict) else w for name, w in profile.of_gpus.items()}
         | ({"source": profile.source} if profile.source else {})
     )
 

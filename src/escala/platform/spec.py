@@ -4,7 +4,8 @@ holds.
 name: my-cluster
 profiles:                       # optional, watts of one node; `power` may also name a preset (grid5000, taurus)
   blade: {computing_w: 210, idle_w: 90, off_w: 5, switching_off_w: 100, switching_on_w: 120, switch_off_s: 20,
-  switch_on_s: 90} nodes:
+  switch_on_s: 90}              # and of each GPU: gpu_idle_w: 55, gpu_computing_w: 400, or by kind: {a100: 55}
+nodes:
   - {count: 16, cores: 32, power: blade, resources: {memory: 128}}
   - {count: 2, cores: 64, power: grid5000, resources: {memory: 512}}      # `power` left out: no profile, no energy
   - {count: 4, cores: 32, speed: 0.8}                                     # runs jobs 1.25 times as long; 1 by default
@@ -21,6 +22,7 @@ import numpy as np
 
 from escala.errors import EscalaError, quoted
 from escala.platform import power as power_profiles
+from escala.platform.gpu_watts import FIELDS as OF_GPUS
 from escala.platform.platform import Platform, check_resources, check_size, check_speed
 from escala.platform.power import SECONDS, WATTS, PowerProfile
 from escala.platform.site import site_of
@@ -123,7 +125,7 @@ def profile_from(name: str, entry: object) -> PowerProfile:
             f"power profile {quoted(name)}: `{missing[0]}` is missing; give it, or can_switch: false with computing_w "
             "and idle_w only"
         )
-    unknown = sorted(map(_shown, set(entry) - {*WATTS, *SECONDS, "can_switch", "source"}))
+    unknown = sorted(map(_shown, set(entry) - {*WATTS, *SECONDS, *OF_GPUS, "can_switch", "source"}))
     if unknown:
         raise EscalaError(f"power profile {quoted(name)}: unknown entry `{unknown[0]}`")
     if not isinstance(entry.get("source", ""), str):

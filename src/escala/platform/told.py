@@ -42,7 +42,14 @@ def power_line(platform: Platform) -> str:
 def _watts(profile: PowerProfile, whose: str) -> str:
     watts = [f"{_number(profile.computing_w)} W computing", f"{_number(profile.idle_w)} W idle"]
     watts.append(f"{_number(profile.off_w)} W off" if profile.can_switch else "never off")
-    return f"{profile.name} ({', '.join(watts)}; {whose})"
+    return f"{profile.name} ({', '.join(watts)}; {'; '.join([whose, *_gpus(profile)])})"
+
+
+def _gpus(profile: PowerProfile) -> list[str]:
+    """Watts of the GPUs of each kind, at most `MOST`."""
+    pairs = zip(profile.gpu_idle_w[:MOST], profile.gpu_computing_w, strict=False)
+    told = [(f"each GPU {kind}" if kind else "each GPU", low, high) for (kind, low), (_, high) in pairs]
+    return [f"{who} {_number(high)} W computing, {_number(low)} W idle" for who, low, high in told]
 
 
 def _number(watts: float) -> str:

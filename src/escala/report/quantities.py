@@ -55,6 +55,7 @@ QUANTITIES = {
         "Loss of capacity", "%", "less", "share of core seconds that were free while a job waited"
     ),
     "energy_j": Quantity("Energy", "J", "less", "electrical energy of all nodes in all states"),
+    "gpu_j": Quantity("Energy of GPUs", "J", "less", "part of the energy: of GPUs, where they have watts of their own"),
     "waste_j": Quantity("Energy waste", "J", "less", "part of the energy: of nodes that idle, switch on or switch off"),
     "mean_power_w": Quantity("Mean power", "W", "less", "energy / measured span"),
     "transitions": Quantity("Transitions", "n", "less", "switch-ons + switch-offs of nodes"),

@@ -22,7 +22,7 @@ from escala.options import Options
 from escala.partitions import strange_queues, taking
 from escala.platform import Platform
 from escala.platform.constraints import has_features
-from escala.platform.site import Site, site_of
+from escala.platform.site import GPU, Site, site_of
 from escala.result import FORMAT, Result
 from escala.slurm.arrays import arrays_of
 from escala.slurm.asked import Asked, Asking
@@ -148,8 +148,9 @@ def _drive(run: t.World, workload: Workload, asked: Asked, progress: Callable[[f
         progress(1.0)
 
 
-def chunks_of_run(run: t.World, rows: Ints) -> Ints:
-    """int64 [4, chunks]: place in `rows`, low node, high node, CPUs on each; neighbours with equal CPUs are one."""
+def chunks_of_run(run: t.World, rows: Ints) -> tuple[Ints, Ints]:
+    """int64 [4, chunks]: place in `rows`, low node, high node, CPUs on each; and int64 [chunks, kinds]: GPUs on each.
+    Neighbours with equal CPUs and GPUs are one."""
     lengths = run.jobs.last[rows] - run.jobs.first[rows]
     row = np.repeat(np.arange(len(rows)), lengths)
     at = (
@@ -157,14 +158,15 @@ def chunks_of_run(run: t.World, rows: Ints) -> Ints:
         - np.repeat(np.cumsum(lengths) - lengths, lengths)
         + np.repeat(run.jobs.first[rows], lengths)
     )
-    node, cpus = run.allocated.node[at], run.allocated.cpus[at]
+    node, cpus, gpus = run.allocated.node[at], run.allocated.cpus[at], run.allocated.gpus[at]
     if not len(row):
-        return np.zeros((4, 0), np.int64)
+        return np.zeros((4, 0), np.int64), gpus
     new = np.ones(len(row), bool)
     new[1:] = (row[1:] != row[:-1]) | (node[1:] != node[:-1] + 1) | (cpus[1:] != cpus[:-1])
+    new[1:] |= (gpus[1:] != gpus[:-1]).any(axis=1)
     first = np.flatnonzero(new)
     last = np.append(first[1:], len(row)) - 1
-    return np.stack([row[first], node[first], node[last], cpus[first]])
+    return np.stack([row[first], node[first], node[last], cpus[first]]), gpus[first]
 
 
 def _result(
@@ -172,7 +174,8 @@ def _result(
 ) -> Result:
     jobs = workload.jobs
     rows = np.flatnonzero(run.jobs.state == t.ENDED)
-    chunks = chunks_of_run(run, rows)
+    chunks, of_kinds = chunks_of_run(run, rows)
+    gpus = {f"{GPU}:{kind}": of_kinds[:, k] for k, kind in enumerate(site.gpu_kinds)} | {GPU: of_kinds.sum(axis=1)}
     start, finish = run.jobs.start[rows], run.jobs.finish[rows]
     first = int(arrivals_us(jobs).min()) if len(jobs) else 0
     window = (first, int(finish.max(initial=first)))
@@ -186,6 +189,7 @@ def _result(
         finish - start,
         jobs["load"].to_numpy()[rows],
         np.zeros(0, LOG),
+        gpus=gpus if site.drawn.counted else {},
     )
     manifest = {
         "format": FORMAT,

@@ -93,7 +93,7 @@ def stream(
         if name not in TAKEN:
             raise EscalaError(f"stream: option {name!r} is not known in a stream; known: {', '.join(TAKEN)}")
     told = with_options(Options(), **options)
-    check_power(machine, [shutdown], told.start_off)
+    _check_watts(machine, shutdown, told)
     named = SCHEDULERS.get(scheduler) if isinstance(scheduler, str) else None
     if not (isinstance(scheduler, str) and isinstance(shutdown, str)) or (named is not None and named.random):
         raise EscalaError(
@@ -122,6 +122,16 @@ def stream(
             return replay(False)
         except OutOfOrder:
             return replay(True)
+
+
+def _check_watts(machine: Platform, shutdown: Any, told: Options) -> None:
+    """EscalaError where a policy lacks a profile, and where GPUs have watts: a window forgets who had which."""
+    check_power(machine, [shutdown], told.start_off)
+    if machine.drawn.counted:
+        raise EscalaError(
+            f"stream: platform {machine.name!r} has watts of GPUs, which a replay in pieces does not count: leave "
+            "gpu_idle_w and gpu_computing_w out of its power profiles, or replay the log, or a part of it, in memory"
+        )
 
 
 @contextmanager

@@ -91,6 +91,10 @@ def layout(seen: Seen, partition: str, power: str | None) -> Layout:
     which = np.zeros(len(nodes), np.int64)
     if power is not None:
         profile, per_core = read_power(power)
+        if profile.gpu_idle_w:
+            raise EscalaError(
+                "power: beside Slurm GPUs are not counted one by one: give idle as a node with all its GPUs draws"
+            )
         sizes = sorted(set(cores.tolist())) if per_core else [1]
         profiles = tuple(profile.per_core(size) for size in sizes) if per_core else (profile,)
         which = np.searchsorted(sizes, cores) if per_core else which

@@ -242,13 +242,13 @@ class Episodes:
 
 def watts_of(platform: Platform) -> NDArray[np.float64]:
     """Watts of idle, switching-off and switching-on nodes by profile, float64 [profiles, 3]: what counts as waste."""
-    return np.array([(p.idle_w, p.switching_off_w, p.switching_on_w) for p in platform.profiles], np.float64)
+    return np.array([(p.idle_w, p.switching_off_w, p.switching_on_w) for p in platform.drawn.profiles], np.float64)
 
 
 def idle_watts(platform: Platform) -> float:
     """Watts of the whole platform idling."""
-    per_profile = np.array([p.idle_w for p in platform.profiles])
-    return float(per_profile[platform.profile_of].sum())
+    per_profile = np.array([p.idle_w for p in platform.drawn.profiles])
+    return float(per_profile[platform.drawn.profile_of].sum())
 
 
 def whole_us(seconds: float, what: str) -> int:
