@@ -20,7 +20,7 @@ Sources = Annotated[
     typer.Argument(
         metavar="SOURCE...",
         help="slurm.conf, what scontrol show node, partition, config, reservation, sacctmgr show qos or assoc -P, "
-        "sshare -a -P print; or else a job log",
+        "sshare -a -P, sinfo -N -o or --json print; or else a job log",
         show_default=False,
     ),
 ]

@@ -1,5 +1,5 @@
 """A site from what Slurm's own commands print: slurm.conf, `scontrol show node`, `show partition`, `show config`,
-`sacctmgr show qos` and `show assoc`, `sshare`."""
+`sinfo`, `sacctmgr show qos` and `show assoc`, `sshare`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from escala.errors import EscalaError, quoted
 from escala.platform.accounts import Accounts, read_associations, with_shares
 from escala.platform.closures import Closure, read_reservations
+from escala.platform.hostlist import hosts_of
 from escala.platform.limits import QOS, Bounds, bounds_of_row
 from escala.platform.read_site import is_conf, read_site, site_of_lines
+from escala.platform.sinfo import AGAIN, UNKNOWN, is_sinfo, read_sinfo
 from escala.platform.site import Site
 from escala.platform.site_entries import Nodes, parsable, whole
 from escala.platform.slurm_conf import Conf, read_conf, read_gres
@@ -45,9 +48,11 @@ _ENTRY = re.compile(r"\b(\w+)=((?:\S|\s(?!\w+=)(?!\s))*)")
 
 
 def kind_of(path: Path) -> str | None:
-    """One of `KINDS`, conf (slurm.conf), toml (a site.toml), or None for none of these."""
+    """One of `KINDS`, sinfo, conf (slurm.conf), toml (a site.toml), or None for none of these."""
     with guarded(path, "an export of a site"):
         text = read_text(path)
+    if is_sinfo(text):
+        return "sinfo"
     for kind, mark in KINDS.items():
         if mark.search(text):
             return kind
@@ -67,7 +72,7 @@ def read_exports(paths: Sequence[Path]) -> Site:
     if strange:
         raise EscalaError(
             f"{strange[0]}: neither a slurm.conf nor what scontrol show node, partition, config or reservation, "
-            "sacctmgr show qos or assoc -P, or sshare -a -P print"
+            "sinfo -N, sacctmgr show qos or assoc -P, or sshare -a -P print"
         )
     if list(kinds.values()) == ["toml"]:
         return read_site(paths[0])
@@ -84,7 +89,7 @@ def read_exports(paths: Sequence[Path]) -> Site:
             _qos(path, qos, qos_limits, conf.unread)
         elif kind == "associations":
             accounts |= read_associations(read_text(path), str(path), conf.unread)
-        elif kind in ("reservations", "shares"):
+        elif kind in ("reservations", "shares", "sinfo"):
             continue
         elif kind == "toml":
             raise EscalaError(f"{path}: is a site.toml already: give it alone")
@@ -92,6 +97,8 @@ def read_exports(paths: Sequence[Path]) -> Site:
             _add(conf, path, str(kind))
     for path in (path for path, kind in kinds.items() if kind == "shares"):
         accounts = with_shares(accounts, read_text(path), str(path))
+    for path in (path for path, kind in kinds.items() if kind == "sinfo"):
+        _add_sinfo(conf, path)
     site = site_of_lines(conf, paths[0], gres)
     settings = {key: value for key, value in site.settings.items() if KEPT.match(key)}
     limited = qos_limits or any("limits" in told or "user_limits" in told for told in accounts.values())
@@ -149,6 +156,47 @@ def _add(conf: Conf, path: Path, kind: str) -> None:
         conf.nodes = found
     else:
         conf.partitions = found
+
+
+def _add_sinfo(conf: Conf, path: Path) -> None:
+    """Nodes and partitions that the others do not describe, in front of theirs, and which nodes are not there now."""
+    said = read_sinfo(read_text(path), path)
+    known = {host for line in conf.nodes for host in hosts_of(line["nodename"], f"{path}, beside")}
+    conf.unread += [
+        f"{path.name}: node {name} is {state} at the moment: kept; take it out if it is gone for good"
+        for name, state in said.gone.items()
+    ]
+    new = {name: told for name, told in said.nodes.items() if name not in known}
+    for name, told in new.items():
+        if "cpus" not in told:
+            raise EscalaError(f"{path.name}: node {quoted(name)} has no CPUS: export it again with {AGAIN}")
+        told.setdefault("realmemory", UNKNOWN)
+    if any(told["realmemory"] == UNKNOWN for told in new.values()):
+        conf.unread.append(f"{path.name}: says no memory of nodes, so none is counted: {AGAIN} does")
+    if said.cut:
+        conf.unread.append(f"{path.name}: features are cut to eight letters, and left out: {AGAIN} has them whole")
+    conf.nodes = [{"where": path.name, "nodename": name, **told} for name, told in new.items()] + conf.nodes
+    named = {line["partitionname"]: line for line in conf.partitions}
+    if not any("default" in line for line in conf.partitions):
+        for name in named.keys() & {name for name, told in said.partitions.items() if "default" in told}:
+            named[name]["default"] = "yes"
+    front = [
+        _as_line(name, told, path) for name, told in said.partitions.items() if name not in named and told["nodes"]
+    ]
+    if front and not any("default" in line for line in (*front, *conf.partitions)):
+        conf.unread.append(f"{path.name}: says no partition that is the default: write default = true below one")
+    conf.partitions = front + conf.partitions
+
+
+def _as_line(name: str, told: dict[str, Any], path: Path) -> dict[str, str]:
+    """A partition of sinfo as a line of slurm.conf."""
+    line = {"where": path.name, "partitionname": name, **told, "nodes": ",".join(told["nodes"])}
+    low, _, high = line.pop("job_size", "").partition("-")
+    if low:
+        line |= {"minnodes": low, "maxnodes": high or low}
+    if line.get("oversubscribe", "").lower().startswith("exclusiv"):  # it has room for eight letters
+        line["oversubscribe"] = "exclusive"
+    return line
 
 
 def _qos(path: Path, priority: dict[str, int], limits: dict[str, Bounds], unread: list[str]) -> None:

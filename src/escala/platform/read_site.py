@@ -12,6 +12,7 @@ from typing import Any
 from escala.errors import EscalaError, quoted
 from escala.platform.hostlist import hosts_of
 from escala.platform.limits import mode_of
+from escala.platform.sinfo import UNKNOWN
 from escala.platform.site import Partition, Site
 from escala.platform.site_entries import Nodes, default_marked, gpus_of, seconds_of, whole
 from escala.platform.site_toml import site_of_toml
@@ -96,11 +97,12 @@ def _node(told: Mapping[str, str], where: str) -> dict[str, Any]:
     built = sockets * number("corespersocket", 1) * threads
     cpus = number("cpus", built)
     cores = max(1, cpus - number("corespeccount", 0, 0) * threads)
-    memory = number("realmemory", 1, 0) - number("memspeclimit", 0, 0)
+    said = told.get("realmemory") != UNKNOWN
+    memory = number("realmemory", 1, 0) - number("memspeclimit", 0, 0) if said else 0
     return {
         "cores": cores,
         "threads": threads if cpus % threads == 0 and ("corespersocket" not in told or cpus == built) else 1,
-        "memory_mb": max(0, memory),
+        "memory_mb": max(0, memory) if said else None,
         "gpus": gpus_of(told.get("gres", ""), f"{where}, Gres"),
         "features": tuple(one.strip() for one in told.get("feature", "").split(",") if one.strip()),
         "weight": number("weight", 1, 0),
