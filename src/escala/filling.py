@@ -15,6 +15,7 @@ from escala.kernel.lanes import LANE
 from escala.kernel.state import UNTOUCHED, WIDTHS, World
 from escala.options import Plan, Terms, microseconds
 from escala.partitions import Parted
+from escala.scores import places_of
 
 LONGEST_S = 1e12  # spans beyond are endless
 LONGEST_LOG = 40.0
@@ -51,6 +52,21 @@ def fill_orders(
             w.fixed[i, k, :n] = terms.fixed(machine)[rows]
             _fill_terms(w.terms[i], k, terms, float(np.abs(w.fixed[i, k, :n]).max(initial=0.0)))
             _fill_users(w.user[i], k, terms, w.job[i, :n]["user"][w.order[i, 0, :n]] if plan.by_user else None)
+
+
+def packing_keys(ordering: int, length_us: NDArray[Any], job: Any, shape: Any, demand: Any) -> NDArray[Any]:
+    """The keys of an order of packing where some jobs go by nodes: of BY_TETRIS its scores, which do not depend on what
+    is free; of BY_PACKER places that have jobs side by side which ask for the same. length_us [jobs]: by which the
+    queue is ordered; job: JOB [jobs]; shape: SHAPE [jobs or 0]; demand: int [jobs or 0, kinds]."""
+    shaped = shape if len(shape) else np.zeros(len(job), shape.dtype)
+    several = job["single"] == 2
+    if ordering == codes.BY_TETRIS:
+        parts = np.where(several, shaped["parts"], job["single"])
+        wanted = job["cores"] + (parts * demand.sum(axis=1) if len(demand) else 0)
+        return np.asarray(-(0.5 * wanted + 0.5 / (length_us / 1e6)))
+    columns = [np.where(several, shaped[name], 0) for name in ("parts", "share", "less", "large", "most")]
+    columns += [shaped["allowed"], job["single"], job["cores"], *(demand.T if len(demand) else ())]
+    return places_of(*columns)
 
 
 def _fill_lanes(lane: Any, n: int, of: NDArray[np.int32] | None) -> None:

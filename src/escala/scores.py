@@ -4,7 +4,7 @@ score.
 r = walltime in seconds, n = cores, s = submission in seconds. The scores here are fixed when a job arrives. `wfp3`,
 `unicep` and `xfactor` grow while it waits and are computed in the kernel (`escala.kernel.urgency`), which needs alike
 jobs side by side; `packer` and `tetris` depend on what is free, and only where all jobs may be given the same cores is
-their order a fixed one (else `escala.kernel.scores`).
+the order of `packer` a fixed one (else `escala.kernel.scores`).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def by_size(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers
     span = int(walltime_us.max(initial=0)) + 1
     if walltime_us.dtype == np.int64 and int(cores.max(initial=0)) < 2**62 // span:
         return cores * span + walltime_us  # both in one number
-    return _places(walltime_us, cores)
+    return places_of(walltime_us, cores)
 
 
 def by_user(users: NDArray[np.int64], submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
@@ -98,10 +98,10 @@ def by_user(users: NDArray[np.int64], submit_us: Numbers, walltime_us: Numbers, 
     span = int(size.max(initial=0)) + 1
     if int(users.max(initial=0)) + 1 < 2**62 // span:
         return (users + 1) * span + size
-    return _places(size, users)
+    return places_of(size, users)
 
 
-def _places(*columns: Numbers) -> NDArray[np.int64]:
+def places_of(*columns: Numbers) -> NDArray[np.int64]:
     """The place of each job in the order of these columns, of the last first."""
     keys = np.empty(len(columns[0]), np.int64)
     keys[np.lexsort(columns)] = np.arange(len(keys))

@@ -55,10 +55,8 @@ def limit(scheduler: str, shutdown: str, axis: str) -> float:
 
 
 def _by_nodes(scheduler: str, shutdown: str, axis: str) -> float:
-    """Where all jobs wait from the beginning: packing looks at each that may fit, for each that starts; conservative
-    backfilling at each reservation after each end; oracle, after each start, at all that it may hold."""
-    if axis.startswith("waiting") and scheduler in ("packer", "tetris"):
-        return 1.1
+    """Where all jobs wait from the beginning: conservative backfilling looks at each reservation after each end;
+    oracle, after each start, at all that it may hold."""
     if scheduler.startswith("conservative"):
         return 2.05 if axis.startswith("waiting") else 0.5
     return 0.5 if shutdown == "oracle" and axis.startswith("waiting") else LIMIT

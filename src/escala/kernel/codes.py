@@ -54,6 +54,7 @@ BY_XFACTOR = 6
 # a fixed order too, by a number a job (`World.fixed`): where there are two, or where it becomes known at submission
 BY_PLACE = 7
 BY_LINEAR = 8  # a sum of weights x features: what is fixed (`World.fixed`), and what is not (`World.terms`)
+PACKING = frozenset({BY_PACKER, BY_TETRIS})
 # found by a tournament (`urgency`), most grow with the wait
 CHANGING = (BY_WFP3, BY_UNICEP, BY_XFACTOR, BY_PLACE, BY_LINEAR)
 

@@ -51,10 +51,17 @@ def alike(w: World, a: int, b: int) -> bool:
     """Do two jobs of parts ask for the same, whatever their lengths, on some nodes alone?"""
     if w.job[a].single != 2 or w.job[b].single != 2 or w.job[a].cores != w.job[b].cores:
         return False
-    one, other = w.shape[a], w.shape[b]
-    if one.allowed == 0 or one.allowed != other.allowed or one.parts != other.parts or one.most != other.most:
-        return False
-    same = one.share == other.share and one.less == other.less
+    return w.shape[a].allowed > 0 and asks_same(w, a, b)
+
+
+@inlined
+def asks_same(w: World, a: int, b: int) -> bool:
+    """Do two jobs ask for the same, whatever their lengths?"""
+    same = w.job[a].cores == w.job[b].cores and w.job[a].single == w.job[b].single
+    if same and w.job[a].single == 2:
+        one, other = w.shape[a], w.shape[b]
+        same = one.allowed == other.allowed and one.parts == other.parts and one.most == other.most
+        same = same and one.share == other.share and one.less == other.less and one.large == other.large
     for k in range(w.demand.shape[1] if w.demand.shape[0] > 0 else 0):
         same = same and w.demand[a, k] == w.demand[b, k]
     return same

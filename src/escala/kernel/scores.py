@@ -9,7 +9,7 @@ import numpy as np
 from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.forecast import length_of
-from escala.kernel.parts import cores_of, level_of, parts_of, room_on, word_for
+from escala.kernel.parts import asks_same, cores_of, level_of, parts_of, room_on, word_for
 from escala.kernel.queue import SHORT_QUEUE, index_new, next_fit, row_at
 from escala.kernel.reach import NO_LIMIT, grouped, note_reach
 from escala.kernel.reservation import all_held, most_free, permission, usable
@@ -18,14 +18,18 @@ from escala.kernel.state import World
 
 @inlined
 def by_rank(w: World) -> bool:
-    """Is the order fixed? That of packing is, where jobs take cores of any nodes and one may be given what any other
-    may."""
+    """Is the order fixed? That of Tetris is, and that of packing where jobs take cores of any nodes and one may be
+    given what any other may."""
     o = w.o[0]
-    if o.ordering == codes.BY_TETRIS and o.order_estimate != codes.BEFOREHAND:
-        return False
-    if o.ordering == codes.BY_PACKER or o.ordering == codes.BY_TETRIS:
-        return o.plain == 1 and o.shutdown != codes.HOLD and o.shutdown != codes.ORACLE
-    return o.ordering == codes.BY_RANK
+    if o.ordering == codes.BY_TETRIS:
+        return o.order_estimate == codes.BEFOREHAND
+    return o.ordering == codes.BY_RANK or (o.ordering == codes.BY_PACKER and o.plain == 1 and not _permits(w))
+
+
+@inlined
+def _permits(w: World) -> bool:
+    """May one waiting job be given nodes that another may not?"""
+    return w.o[0].shutdown == codes.HOLD or w.o[0].shutdown == codes.ORACLE
 
 
 @lean
@@ -111,7 +115,29 @@ def best_packing(w: World) -> int:
             least = score
             best = j
         if searched:
-            rank = next_fit(w, rank + 1, free, NO_LIMIT, NO_LIMIT)
+            rank = next_fit(w, _behind_alike(w, rank), free, NO_LIMIT, NO_LIMIT)
         else:
             j = np.int64(w.run[j].next)
     return best
+
+
+@lean
+def _behind_alike(w: World, rank: int) -> int:
+    """The rank behind those of jobs that ask for the same as the one at `rank`, of which the first in the queue is the
+    first to start; the next rank where they do not stand side by side (see `filling.packing_keys`)."""
+    o = w.o[0]
+    if o.ordering != codes.BY_PACKER or _permits(w) or rank < o.n_ranks - o.n_jobs:
+        return rank + 1
+    j = row_at(w, rank)
+    step = 1
+    while rank + step < o.n_ranks and asks_same(w, j, row_at(w, rank + step)):
+        step *= 2
+    low = rank + step // 2
+    high = min(rank + step, np.int64(o.n_ranks))
+    while high - low > 1:
+        middle = (low + high) // 2
+        if asks_same(w, j, row_at(w, middle)):
+            low = middle
+        else:
+            high = middle
+    return high

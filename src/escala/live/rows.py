@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.filling import fill_orders
+from escala.filling import fill_orders, packing_keys
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.live.asked import Asked
@@ -97,7 +97,7 @@ class Rows:
             jobs["user"] = self._users(snapshot)
         if asked.guesses:
             self._expect(snapshot, jobs)
-        self.jobs = jobs
+        self.jobs, self._demand = jobs, snapshot.demand
         single = int(jobs["single"].max(initial=0)) if snapshot.survey.single else 0
         sets = 1 if parts is None else len(parts.sets)
         self._tables.make_room(max(self.number, len(self._carried.users)), single, sets)
@@ -191,6 +191,12 @@ class Rows:
             jobs = by_row
         log: Any = Log(jobs, self._carried.users) if asked.own.orders != (None, None) else None
         found = asked.own.arrange((jobs["submit"], jobs["walltime"], jobs["cores"]), log, self._told)
+        if asked.plan.ordering in codes.PACKING and "keys" in found and (jobs["single"] > 0).any():
+            demand = np.zeros((n, len(self._demand)), np.int64)
+            for k, values in enumerate(self._demand.values()):
+                demand[self.jobs["row"], k] = values
+            shape = world.shape[0, :n]
+            found["keys"] = packing_keys(asked.plan.ordering, jobs["walltime"], jobs, shape, demand)
         if asked.plan.by_user:
             world.job[0, :n]["user"] = jobs["user"]
         fill_orders(world, 0, asked.plan, slice(n), n, self._tables.simulation.platform.total_cores, **found)
