@@ -122,6 +122,7 @@ BUGS = [
     Bug("kernel", "kernel/queue.py", "range(first + 1 + width_of(w, size),", "range(first + 2 + width_of(w, size),"),
     Bug("kernel", "kernel/reach.py", "            if beside == NO_LIMIT and row[ROOM] > 0:", "            if row[ROOM] > 0:"),
     Bug("kernel", "kernel/reach.py", "w.room[n, k] >= w.group", "w.room[n, k] > w.group"),
+    Bug("kernel", "kernel/scores.py", "        if asks_same(w, j, row_at(w, middle)):", "        if middle < high:"),
     Bug("kernel", "kernel/queue.py", "            if w.tree[row, base + cell] == walltime and _found",
         "            if w.tree[row, base + cell] > walltime and _found"),
     Bug("kernel", "kernel/queue.py", "    walltimes = WALLTIME + width_of(w, free)\n",

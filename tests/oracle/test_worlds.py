@@ -51,13 +51,14 @@ def test_kernel_equals_oracle_where_jobs_ask_for_nodes(family: str) -> None:
     assert found > 60 and bound > 20 and parted > 20
 
 
-@pytest.mark.parametrize("family", ["strict", "greedy", "easy", "priority", "easy-fast"])
+@pytest.mark.parametrize("family", ["strict", "greedy", "easy", "priority", "easy-fast", "packing"])
 def test_kernel_equals_oracle_where_hundreds_of_jobs_of_nodes_wait(family: str) -> None:
     """Queues that are searched, not walked: most jobs arrive at once."""
+    schedulers = ("packer", "tetris") if family == "packing" else FAMILIES[family]
     found, number = 0, 0
     while found < 8:
         number += 1
-        case = draw(random.Random(f"long/{family}/{number}"), FAMILIES[family], 25, 1.0, True, 0.3)
+        case = draw(random.Random(f"long/{family}/{number}"), schedulers, 25, 1.0, True, 0.3)
         by_nodes = any(job.get(name) is not None for job in case.jobs for name in (*ASKED, "single_node"))
         whole = case.options.get("until_s") is None
         if by_nodes and whole and len(case.jobs) > 150 and len(case.platform["cores"]) < 20:
