@@ -133,7 +133,7 @@ def _behind_alike(w: World, rank: int) -> int:
     while rank + step < o.n_ranks and asks_same(w, j, row_at(w, rank + step)):
         step *= 2
     low = rank + step // 2
-    high = min(rank + step, np.int64(o.n_ranks))
+    high = min(rank + step, o.n_ranks)
     while high - low > 1:
         middle = (low + high) // 2
         if asks_same(w, j, row_at(w, middle)):
