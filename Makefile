@@ -30,7 +30,7 @@ WORKERS ?= 2
 NOT_SMOKE := digests docs unit/report unit/studies unit/optimum unit/multi unit/workload/test_traces.py
 # The compiled code, with every array access checked: worlds and inputs made for it. `make fuzz` runs the others that touch it as well.
 BOUNDED ?= laws/test_slurm_*.py memory oracle unit/kernel unit/multi unit/workload/test_mutated_logs.py unit/envs/test_recurrent.py \
-	unit/policies/test_parts_by_commands.py unit/prediction/test_features.py unit/prediction/test_trees.py unit/slots/test_filters.py unit/slots/test_slot_layers.py \
+	unit/policies/test_parts_by_commands.py unit/prediction/test_features.py unit/prediction/test_trees.py unit/slots/test_image_filters.py unit/slots/test_slot_layers.py \
 	unit/slots/test_slots_shortest.py unit/slurm/test_fair_share.py unit/slurm/test_rules.py live/test_desk.py live/test_shields.py \
 	live/test_agents.py::test_slotted_agents_count_all_jobs_where_rows_are_given_anew live/test_slurm_desk.py::test_reservations_of_the_site
 BOUNDED_TOO := laws golden contracts unit/envs unit/slots unit/policies unit/optimum unit/test_predictors.py \
