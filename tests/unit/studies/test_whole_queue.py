@@ -25,5 +25,9 @@ def test_rules_see_every_job_and_look_ahead_is_played_from_100_per_cent_on() -> 
         table["load"].unique().to_list() == [160]
         and table.filter(pl.col("policy") == "author's PPO")["mean_slowdown"][0] > 2.8
     )
+    assert table["low"].null_count() == len(table)
+    runs = whole_queue.frame({"published/queue/160": busy, "published/events/160": [2.0, 2.2, 1.8, 2.0]}, author)
+    row = runs.row(by_predicate=pl.col("policy") == whole_queue.EVENTS, named=True)
+    assert row["least"] <= row["low"] < row["mean_slowdown"] < row["high"] <= row["most"]
     # The plain statement of the page: strict SJF that sees the queue is below his PPO at this load.
     assert busy[whole_queue.STRICT][0] < table.filter(pl.col("policy") == "author's PPO")["mean_slowdown"][0]

@@ -3,7 +3,7 @@ the author's PPO, EASY as its author ran it, and the agents of these lists."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import polars as pl
 import escala
 from escala.envs.slots.lists import JobLists
 from escala.envs.slots.playing import play
+from escala.metrics.bootstrap import paired
 from escala.studies.grid2019.messages import LATENCY, EasyByMessages
 from escala.studies.grid2019.published import LOADS, PAPER_OF, published_lists, published_table
 from escala.studies.lab.slotted import METRICS
@@ -70,9 +71,16 @@ def by_agent(folder: str, load: int, keep: str, runs: int) -> list[float]:
     return [float(summary["mean_slowdown"]) for summary in drawn]
 
 
+def spread_of(values: Sequence[float]) -> dict[str, float]:
+    """The 95 % interval of a mean over runs."""
+    x = np.array([values], np.float64)
+    found = paired(x, np.zeros_like(x[0]), statistic="difference", resamples=2000)
+    return {"low": float(found.low), "high": float(found.high)}
+
+
 def frame(cells: Mapping[str, Any], author: Path) -> pl.DataFrame:
-    """One row a load and policy: the mean over seeds (or runs), the least and the most of them; the author's PPO and
-    SJF beside."""
+    """One row a load and policy: the mean over seeds (or runs), the least and the most of them, and of an agent's runs
+    the interval of the mean (low, high); the author's PPO and SJF beside."""
     table, rows = published_table(author), []
     for load in LOADS:
         name = f"published/queue/{load}"
@@ -85,6 +93,7 @@ def frame(cells: Mapping[str, Any], author: Path) -> pl.DataFrame:
         found = {who: [float(row["mean_slowdown"][0])] for who, row in told.items()} | cells[name]
         found |= {EVENTS: cells[f"published/events/{load}"]} if f"published/events/{load}" in cells else {}
         for policy, values in found.items():
-            rows.append({"load": load, "policy": policy, "seeds": len(values), "mean_slowdown": float(np.mean(values)),
-                         "least": min(values), "most": max(values)})  # fmt: skip
+            row = {"load": load, "policy": policy, "seeds": len(values), "mean_slowdown": float(np.mean(values)),
+                   "least": min(values), "most": max(values)}  # fmt: skip
+            rows.append(row | dict.fromkeys(("low", "high")) | (spread_of(values) if policy == EVENTS else {}))
     return pl.DataFrame(rows, infer_schema_length=None)
