@@ -123,3 +123,36 @@ def test_the_positive_controls_on_the_page_are_those_that_are_kept() -> None:
         else:
             assert found.ours == pytest.approx(row["mean_slowdown"] / sjf - 1, abs=2e-5)
             assert against.startswith(f"{100 * found.ours:+.1f} %") and slowdown == f"{row['mean_slowdown']:.2f}"
+
+
+def test_what_not_knowing_the_end_costs_is_recomputed() -> None:
+    """In points of head-room on R1's page, and as a change on R2's, whose best schedules found are not kept."""
+    sweeps = {
+        study: pl.read_csv(ROOT / study / "tables" / "horizons.csv", schema_overrides={"horizon": pl.String})
+        for study in ("grid2019", "a2c2020")
+    }
+    room = pl.read_csv(ROOT / "grid2019" / "tables" / "headroom.csv")
+
+    def mean(study: str, agent: str, load: float, horizon: str) -> float:
+        row = sweeps[study].row(
+            by_predicate=(pl.col("agent") == agent) & (pl.col("load") == load) & (pl.col("horizon") == horizon),
+            named=True,
+        )
+        return float(row["mean_slowdown"])
+
+    points = []
+    for load in (40, 70, 100, 130, 160, 190):
+        sjf, best = (room.filter(load=load, policy=name)["mean_slowdown"].item() for name in ("sjf", "best found"))
+        more = mean("grid2019", "open-all-1", load, "100") - mean("grid2019", "fresh-all-0", load, "100")
+        points.append(str(round(100 * more / (sjf - best))))
+    assert more_of("grid2019")["lost"] == f"{', '.join(points)} points at 40, 70, 100, 130, 160, 190 %"
+    changes = [
+        mean("a2c2020", "open-all-0", rate, "50") / mean("a2c2020", f"agent-{rate}-0", rate, "50") - 1.0
+        for rate in (0.6, 0.7, 0.8, 0.9)
+    ]
+    assert more_of("a2c2020")["lost"] == f"{100 * max(changes):+.1f} %"
+
+
+def more_of(study: str) -> dict[str, str]:
+    """Values of a page's text."""
+    return PAPERS[study].more(Kept(ROOT / study))

@@ -12,7 +12,7 @@ from escala.studies.a2c2020.real_logs import SHOWN as BESIDE
 from escala.studies.a2c2020.recipe import SCALES
 from escala.studies.verdicts.figures import NONE, number, span
 from escala.studies.verdicts.kept import Kept, change
-from escala.studies.verdicts.papers.horizons import looked, swept, told
+from escala.studies.verdicts.papers.horizons import looked, lost, swept, told
 from escala.studies.verdicts.row import CHANGE, Paper, Row, Table
 from escala.studies.verdicts.rule import Found, Print, sentence
 
@@ -350,11 +350,12 @@ it ends at {value:taught}. By the error of one step, as in algorithm 1, A2C from
 **What falls short.** No queue knows its end. One agent for all rates (`{value:open}`) is not told when arrivals end: it
 imitates the rule hold-pile and goes on with PPO, on lists of many lengths. Over all rates and horizons it is at worst
 {value:horizon} above the best of three rules (`r2.horizon.worst`, at {value:where}): in {value:below} of {value:cells}
-cells it is below all three by the whole interval, in {value:above} above the best. More PPO makes it worse: kept
-is the look after {value:after} of {value:whole} decisions, which on lists of their own is at worst {value:then} above
-the best rule; the last is at {value:last}. It and these rules see nearly the whole queue. The recommended agents see
-five slots and are told the end. They hold only at the window that they were trained on: where arrivals go on for longer
-they are at worst {value:others} above the best rule, and greedy SJF in five slots is {value:seen}.
+cells it is below all three by the whole interval, in {value:above} above the best. More PPO makes it worse: kept is the
+look after {value:after} of {value:whole} decisions, which on lists of their own is at worst {value:then} above the best
+rule; the last is at {value:last}. It and these rules see nearly the whole queue. The recommended agents see five slots
+and are told the end; in their window the one that knows no end is at worst {value:lost} against them. They hold only at
+the window that they were trained on: where arrivals go on for longer they are at worst {value:others} above the best
+rule, and greedy SJF in five slots is {value:seen}.
 """
 
 
@@ -363,6 +364,7 @@ def _more(kept: Kept) -> dict[str, str]:
     found = {name: span(kept.claim(f"r2.control.{name}"), CHANGE) for name in ABOUT}
     found["trained"] = NONE if table is None else f"{_count(max(table['decisions'].to_list()))} decisions"
     found |= {"asked": _count(SCALES["paper"].controls), "logs": _on_logs(kept)}
+    found["lost"] = lost(kept, "agent-", 50)
     return told(kept, "r2.horizon.worst", "agent-") | looked(kept) | {"budget": kept.decisions("printed")} | found
 
 

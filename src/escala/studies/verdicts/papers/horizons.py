@@ -86,6 +86,29 @@ def told(kept: Kept, ident: str, others: str, least: float = 0.0) -> dict[str, s
     return found
 
 
+def lost(kept: Kept, other: str, steps: int) -> str:
+    """What not being told the end costs the agent that knows none, at a horizon where the agents whose names begin with
+    `other` are at home: points of the head-room at each load, where the best schedules found are kept, else the largest
+    relative change of mean slowdown."""
+    table, room = kept.table("horizons"), kept.table("headroom")
+    if table is None:
+        return NONE
+    at = table.filter(pl.col("horizon").cast(pl.String) == str(steps))
+    told = at.filter(pl.col("agent").str.starts_with(other)).unique("load", keep="first", maintain_order=True)
+    ours = at.filter(pl.col("agent").str.starts_with("open-")).select("load", mine="mean_slowdown")
+    both = told.join(ours, on="load").sort("load").to_dicts()
+    if not both or room is None:
+        changes = [one["mine"] / one["mean_slowdown"] - 1.0 for one in both]
+        return number(max(changes), CHANGE) if changes else NONE
+    found = []
+    for one in both:
+        means = dict(room.filter(load=one["load"]).select("policy", "mean_slowdown").iter_rows())
+        points = 100.0 * (one["mine"] - one["mean_slowdown"]) / (means["sjf"] - means["best found"])
+        found.append(f"{round(points)}")
+    loads = ", ".join(f"{one['load']:g}" for one in both)
+    return f"{', '.join(found)} points at {loads} %"
+
+
 def looked(kept: Kept) -> dict[str, str]:
     """Values of a page's text, from the table of looks at the agent that knows no end: decisions after which it is
     kept, and those of its whole training; its largest excess after either, on the lists kept for that choice."""
