@@ -60,6 +60,37 @@ def test_tune_writes_a_policy_that_other_verbs_take(escala_: Escala, log: Path, 
     assert "95 % interval" in page and "Who pays" in page and "power" not in again.out.lower()
 
 
+def test_compare_has_the_later_weeks_of_tune(escala_: Escala, log: Path, tmp_path: Path) -> None:
+    """Any schedulers beside one another on the weeks after the split: figures and intervals are those of tune."""
+    tuned = json.loads(escala_("tune", log, *MACHINE, "--out", tmp_path / "policy", "--json").out)
+    verb = ("compare", log, *MACHINE, "--schedulers", f"easy,policy:{tmp_path / 'policy'}", "--after", "60%")
+    easy, mine = (row["later"] for row in json.loads(escala_(*verb, "--json", "--out", tmp_path / "both").out))
+    figures = tuned["later"]["policy"]
+    assert {name: mine[name] for name in figures} == figures and mine["ratio"] == tuned["ratio"]["easy"]
+    assert {name: easy[name] for name in figures} == tuned["later"]["easy"] and "ratio" not in easy
+    assert mine["weeks"] == tuned["about"]["split"]["later_weeks"]
+    assert json.loads((tmp_path / "both" / "later_weeks.json").read_text())["weeks"] == mine["weeks"]
+    value, low, high = mine["ratio"]["bounded_slowdown"]
+    shown = escala_(*verb).out
+    assert f"{value:.2f} [{low:.2f}, {high:.2f}]" in shown and "intervals over" in shown
+    alone = escala_("compare", log, *MACHINE, "--schedulers", "easy", "--estimate", "runtime", "--after", "60%").out
+    assert alone.count("easy + never †") == 2 and "Ratios to" not in alone
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (("--after", "97%"), "less than a week before or after"),
+        (("--after", "60%", "--stop-at", "1000000"), "later weeks are of whole replays: leave --stop-at"),
+    ],
+)
+def test_later_weeks_that_are_none_are_one_line(
+    more: tuple[str, ...], why: str, escala_: Escala, log: Path, tmp_path: Path
+) -> None:
+    told = escala_("compare", log, *MACHINE, "--out", tmp_path / "out", *more)
+    assert told.status == 2 and told.out == "" and why in told.err.splitlines()[-1] and not (tmp_path / "out").exists()
+
+
 def _timeless(text: str) -> dict[str, Any]:
     return {name: value for name, value in json.loads(text).items() if name != "elapsed_s"}
 

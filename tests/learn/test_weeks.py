@@ -17,6 +17,7 @@ from escala.cli.app import app
 from escala.errors import EscalaError
 from escala.sharing import evidence
 from escala.tuning.measures import FIGURES
+from escala.tuning.weekly import Weekly
 from escala.workload import generate
 
 pytestmark = pytest.mark.learn
@@ -75,7 +76,7 @@ def test_by_the_command(
     log: escala.Workload, agent: escala.Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Judged once: the table is of the figures of the document."""
-    judged: list[weeks.Weekly] = []
+    judged: list[Weekly] = []
 
     def once(*given: Any, **named: Any) -> Any:
         if not judged:

@@ -4,7 +4,6 @@ of classic rules."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from escala.agents.presets import SCHEDULING
@@ -13,30 +12,15 @@ from escala.options import Options, with_options
 from escala.platform import read_platform
 from escala.policies import simulate
 from escala.policy import name_of
-from escala.tuning.judge import Ratio, ratios
-from escala.tuning.measures import Figures, figures, jobs_of
+from escala.tuning.measures import jobs_of
 from escala.tuning.split import DAY_S, WEEK_S, Split
+from escala.tuning.weekly import Weekly, weekly
 from escala.unseen import for_all
 from escala.workload import Workload
 from escala.workload.transform import shift
 
 BASELINES = ("easy", "easy-sjf", "sjf-fit")
 AGENT, GREEDY = "agent", "agent (greedy)"
-
-
-@dataclass(frozen=True)
-class Weekly:
-    """Waits of the jobs submitted in the last `days` of a log, under each policy, and each one's ratios to the first
-    with their 95 % intervals over `weeks` weeks (`escala.tuning.judge.RATIOS`)."""
-
-    days: float
-    weeks: int
-    figures: dict[str, Figures]
-    ratios: dict[str, dict[str, Ratio]]
-
-    def as_dict(self) -> dict[str, Any]:
-        """All of it as plain values."""
-        return asdict(self)
 
 
 def evaluate_weeks(
@@ -70,8 +54,7 @@ def evaluate_weeks(
     options = {"oversized": agent.env_options.get("oversized", "error"), "record": False}
     shutdown, machine = agent.env_options.get("shutdown", "timeout:300"), read_platform(platform)
     jobs = jobs_of(log, machine, with_options(Options(), **options))
-    is_later = jobs.submit_s >= after_s
-    later, week = jobs.part(is_later), split.later_weeks(jobs.submit_s[is_later])
+    later = jobs.part(jobs.submit_s >= after_s)
     clock = shift(log, -(log.origin_s % agent.env_options.get("day_s", DAY_S)))  # a clock as in training
     chosen: list[tuple[str, Any]] = [(name_of(one), one) for one in (BASELINES if baselines is None else baselines)]
     chosen += [
@@ -82,15 +65,7 @@ def evaluate_weeks(
     machine = for_all(machine, [policy for _, policy in chosen])
     waits = {}
     for k, (name, policy) in enumerate(chosen):
-        waits[name] = (
-            simulate(clock, machine, policy, shutdown, **options).jobs["wait_s"].to_numpy()[jobs.row[is_later]]
-        )
+        waits[name] = simulate(clock, machine, policy, shutdown, **options).jobs["wait_s"].to_numpy()[later.row]
         if progress is not None:
             progress((k + 1) / len(chosen))
-    first = chosen[0][0]
-    return Weekly(
-        (split.last_s - after_s) / DAY_S,
-        int(week.max()) + 1,
-        {name: figures(later, each) for name, each in waits.items()},
-        {name: ratios(later, each, waits[first], week, seed) for name, each in waits.items() if name != first},
-    )
+    return weekly(later, split, waits, seed)

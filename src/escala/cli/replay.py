@@ -11,7 +11,7 @@ import typer
 
 from escala.cli import headroom as room
 from escala.cli import options as opt
-from escala.cli import streamed
+from escala.cli import streamed, weekly
 from escala.cli.elsewhere import working
 from escala.cli.interrupt import INTERRUPTED, Stopped, interruptible, keeping
 from escala.cli.policies import POINTER
@@ -156,6 +156,7 @@ def compare(
     headroom: room.Objective = None,
     stretch: room.Stretch = None,
     limit: room.Limit = None,
+    after: weekly.After = None,
     jobs: Pairs = None,
     on: On = None,
     power: opt.Power = None,
@@ -187,6 +188,7 @@ def compare(
             log = read_log(workload, with_shapes(read, names[0]), machine)
             tell_unused(*names, options, log)
             room.check_inputs(headroom, log, machine)
+            weekly.check_after(after, log, options)
             share = begin(f"replaying {number_of(len(log), 'job')} under {number_of(total, 'pair')} of policies")
             how = {"keep": kept, "jobs": jobs, "on": where, **options}
             run = partial(escala.compare, log, machine, schedulers=found[0], shutdowns=found[1], **how)
@@ -194,6 +196,7 @@ def compare(
             if kept is not None and kept.found:
                 remark(f"{len(kept.found)} of {total} runs were kept from an interrupted comparison")
         table = comparison.table(cut=options["until_s"] is not None)
+        later = weekly.later(after, comparison, log, machine, options)
         with progress() as begin:
             if headroom is not None:
                 begin("bounding what is possible")
@@ -204,10 +207,11 @@ def compare(
             save_runs(comparison.results, table, folder)
             if measured is not None:
                 room.save(measured, folder)
-    _tell(comparison, table, log, machine, measured, as_json)
+            weekly.save(later, folder)
+    _tell(comparison, table, log, machine, measured, later, as_json)
 
 
-def _tell(comparison: Any, table: Any, log: Any, machine: Any, measured: Any, as_json: bool) -> None:
+def _tell(comparison: Any, table: Any, log: Any, machine: Any, measured: Any, later: Any, as_json: bool) -> None:
     """The table of a comparison, and what is to be said of it."""
     from escala.metrics import compare as comparing
     from escala.metrics.recorded import recorded_waits
@@ -216,7 +220,7 @@ def _tell(comparison: Any, table: Any, log: Any, machine: Any, measured: Any, as
     results, rows, about = comparison.results, table.to_dicts(), {**read_of(log), "power": power_of(machine)}
     waits = {name: recorded_waits(result.jobs) for name, result in results.items()}
     beside = {name: {"recorded_waits": waits[name], "unseen": result.unseen} for name, result in results.items()}
-    told = [{**row, **about, **beside[row["policy"]]} for row in rows]
+    told = [{**row, **about, **beside[row["policy"]], **weekly.told(later, row["policy"])} for row in rows]
     summaries = {name: result.summary() for name, result in results.items()}
     remarks = [*comparing.check(summaries, cut=True, paced=comparison.paced), *lost_runs(results)]
     if measured is not None:
@@ -227,7 +231,8 @@ def _tell(comparison: Any, table: Any, log: Any, machine: Any, measured: Any, as
         *overruled(results),
         *shown_waits({marks.shown(name, comparison.knows): found for name, found in waits.items()}),
     ]
-    emit(as_json, told, title, *compared(comparison, table), machine.power_line, *shown, *remarks)
+    behind = [] if later is None else [weekly.title(later), *weekly.shown(later, comparison.knows)]
+    emit(as_json, told, title, *compared(comparison, table), *behind, machine.power_line, *shown, *remarks)
     if measured is not None and measured["interrupted"]:
         raise Stopped("interrupted: the head-room told is of what was proved until then", INTERRUPTED)
 

@@ -1,7 +1,11 @@
-"""What `escala evaluate --window weeks` tells: an agent on the later weeks of one continuous replay."""
+"""What `escala evaluate --window weeks` and `escala compare --after` say: policies on the later weeks of one continuous
+replay."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +14,7 @@ from escala.cli.tables import rows_table
 from escala.errors import EscalaError
 
 if TYPE_CHECKING:
-    from escala.agents.weeks import Weekly
+    from escala.tuning.weekly import Weekly
 
 WEEKS = "weeks"
 WINDOWS = ("drain", "cut", WEEKS)
@@ -23,6 +27,16 @@ Window = Annotated[
         "the log (Scheduling)",
     ),
 ]
+After = Annotated[
+    str | None,
+    typer.Option(
+        "--after",
+        metavar="SHARE",
+        help="waits on the weeks after this share of the log's time too, such as 60%, with intervals over weeks",
+        show_default=False,
+    ),
+]
+LATER = "later_weeks.json"
 
 
 def check(window: str, **by_days: Any) -> None:
@@ -44,18 +58,52 @@ def first_s(log: Any, days: list[Any], after: int) -> float:
     return float(days[after].origin_s - log.origin_s)
 
 
-def shown(found: Weekly) -> list[Any]:
-    """Tables for the terminal."""
+def check_after(after: str | None, log: Any, options: Mapping[str, Any]) -> None:
+    """EscalaError, before the replays, where there are no later weeks to compare on."""
+    if after is not None:
+        from escala.tuning.weekly import later_weeks_of
+
+        later_weeks_of(log, after, **options)
+
+
+def later(after: str | None, comparison: Any, log: Any, machine: Any, options: Mapping[str, Any]) -> Weekly | None:
+    """The runs of a comparison on the later weeks, where they are asked for."""
+    from escala.tuning.weekly import later_weeks
+
+    return None if after is None else later_weeks(comparison.results, log, machine, after, **options)
+
+
+def save(found: Weekly | None, folder: Path) -> None:
+    """Beside the table of a comparison."""
+    if found is not None:
+        (folder / LATER).write_text(json.dumps(found.as_dict(), indent=1) + "\n", encoding="utf-8")
+
+
+def told(found: Weekly | None, policy: str) -> dict[str, Any]:
+    """What a comparison's document says of a policy on the later weeks."""
+    if found is None:
+        return {}
+    about = {"days": found.days, "weeks": found.weeks, **found.figures[policy]}
+    return {"later": about | ({"ratio": found.ratios[policy]} if policy in found.ratios else {})}
+
+
+def title(found: Weekly) -> str:
+    """Above the tables of a comparison."""
+    return f"Waits of the jobs submitted in the last {found.days:.0f} days, in the same replays:"
+
+
+def shown(found: Weekly, knows: Mapping[str, str] | None = None) -> list[Any]:
+    """Tables for the terminal. knows: of each policy, so that clairvoyant ones are marked."""
+    from escala.report import marks
+
     first = next(iter(found.figures))
+    waits = [{"scheduler": marks.shown(name, knows or {}), **figures} for name, figures in found.figures.items()]
     rows = [
-        {"scheduler": name, **{figure: _text(ratio) for figure, ratio in each.items()}}
+        {"scheduler": marks.shown(name, knows or {}), **{figure: _text(ratio) for figure, ratio in each.items()}}
         for name, each in found.ratios.items()
     ]
-    return [
-        rows_table([{"scheduler": name, **figures} for name, figures in found.figures.items()]),
-        f"Ratios to {first}, with 95 % intervals over {found.weeks} weeks (below 1: better):",
-        rows_table(rows, text="right"),
-    ]
+    beside = f"Ratios to {first}, with 95 % intervals over {found.weeks} weeks (below 1: better):"
+    return [rows_table(waits), *([beside, rows_table(rows, text="right")] if rows else [])]
 
 
 def _text(ratio: Any) -> str:

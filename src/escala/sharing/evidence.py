@@ -22,7 +22,7 @@ from escala.writing.sealing import JUDGED, sealed_document
 if TYPE_CHECKING:
     import polars as pl
 
-    from escala.agents.weeks import Weekly
+    from escala.tuning.weekly import Weekly
 
 FORMAT = 1
 MOST = 12  # judgements of an agent, the latest
