@@ -153,6 +153,20 @@ def test_columns_of_a_table_may_be_named(escala_: Escala, tmp_path: Path) -> Non
     assert described["jobs"] == 2 and described["quantiles"]["runtime_s"]["max"] == 300.0
 
 
+def test_one_column_more_of_a_known_table_may_be_named_alone(escala_: Escala, tmp_path: Path) -> None:
+    """Two jobs that a plan by the column `guess` lets pass, and one by requests does not."""
+    path = tmp_path / "jobs.csv"
+    rows = ("1,0,10,10,1,10", "2,1,10,10,2,10", "3,2,5,20,1,8")
+    path.write_text("\n".join(("job_id,submit_s,runtime_s,walltime_s,cores,guess", *rows)) + "\n")
+    verb = ("simulate", path, "--platform", "2x1", "--json")
+    assert _json(escala_(*verb))["mean_wait_s"] == (0 + 9 + 18) / 3
+    named = ("--column", "estimate_guess=guess", "--estimate", "estimate_guess")
+    assert _json(escala_(*verb, *named))["mean_wait_s"] == (0 + 9 + 0) / 3
+    path.write_text("job_id,at,runtime_s,cores\n1,0,10,1\n")
+    told = escala_(*verb, "--column", "user=job_id")
+    assert told.status == 2 and "must name submit_s, cores" in told.err
+
+
 def test_help_everywhere(escala_: Escala) -> None:
     assert "simulate" in escala_().out
     for verb in (

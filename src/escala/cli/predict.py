@@ -15,7 +15,7 @@ from escala.cli.reading import read_log
 from escala.cli.replay import policies
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
-from escala.errors import EscalaError
+from escala.errors import EscalaError, number_of
 from escala.writing import Pieces, output_folder
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ def shown(predicted: Predicted, out: Path) -> list[Any]:
             predicted.users[name] for name in ("users", "nearer_than_request", "nearer_than_last2")
         )
         told.append(
-            f"Nearer than the request to {request:.0%} of {users:.0f} users with enough later jobs, than last2 to "
-            f"{last2:.0%}."
+            f"Nearer than the request to {request:.0%} of {number_of(int(users), 'user')} with enough later jobs, than "
+            f"last2 to {last2:.0%}."
         )
     gains = [{"goes by": name, "share": share, "which is": FEATURES[name][2]} for name, share in predicted.gain.items()]
     told += ["What the trees explain, by feature:", rows_table(gains[:MOST_FEATURES])]

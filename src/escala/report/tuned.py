@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from escala.errors import number_of
 from escala.report import recorded
 from escala.report.page import write_report
 from escala.report.parts import Section
@@ -87,8 +88,8 @@ def _users(tuned: Tuned) -> list[str]:
         return []
     better, worse = 100 * found["better"], 100 * found["worse"]
     return [
-        f"Of {found['users']:.0f} users with at least {judge.LEAST_JOBS} later jobs {better:.0f} % wait less than "
-        f"under easy by more than an hour in the mean, {worse:.0f} % wait longer by more than an hour."
+        f"Of {number_of(int(found['users']), 'user')} with at least {judge.LEAST_JOBS} later jobs {better:.0f} % wait "
+        f"less than under easy by more than an hour in the mean, {worse:.0f} % wait longer by more than an hour."
     ]
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError
-from escala.tuning.candidates import BASELINES
 from escala.tuning.measures import Figures, Floats, Jobs, figures, in_weeks
 from escala.tuning.promise import Promise, log_ratio
 
@@ -104,7 +103,7 @@ def best(
     where = "the log's past" if len(logs) == 1 else f"the pasts of all {len(logs)} logs"
     raise EscalaError(
         f"no rule of {len(rules)} keeps the promise on {where}: the nearest is {nearest.name}, which misses "
-        f"{'; '.join(missed)}: promise less (--promise), or name other schedulers than {' and '.join(BASELINES)}"
+        f"{'; '.join(missed)}: promise no more than that (--promise)"
     )
 
 

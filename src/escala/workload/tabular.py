@@ -8,6 +8,7 @@ seconds unless `units` or `unit` say otherwise; text such as `2019-01-01 08:55:5
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,8 +59,8 @@ def read_table(
 ) -> TabularLog:
     """Jobs of a CSV (`,` `;` or tab) or Parquet file.
 
-    `columns`: field -> column, in place of a known layout. `unit`: of all time columns that are numbers (ms, s, step,
-    min, h, d);
+    `columns`: field -> column, in place of a known layout, or on top of one where they do not say all of a job.
+    `unit`: of all time columns that are numbers (ms, s, step, min, h, d);
     `units`: column -> unit or seconds, for single ones. `select`: column -> value, to take part of the rows. `keep`:
     takes part of the jobs; partition and account are columns of such a name, or those that `columns` says.
     """
@@ -187,7 +188,7 @@ def _packs(where: Path, unit: str, rules: CleaningRules) -> dict[tuple[str, str]
 
 
 def _layout(names: Sequence[str], columns: Mapping[str, str] | None, path: Path) -> Layout:
-    """The layout given, or the known one that fits."""
+    """The layout given, or the known one that fits, with what is given in place of a part or on top."""
     if columns is None:
         if set(names) >= ALIBABA_NEEDS:
             return Layout(ALIBABA, {})
@@ -208,6 +209,10 @@ def _layout(names: Sequence[str], columns: Mapping[str, str] | None, path: Path)
     if not {"submit_s", "cores"} <= set(columns) or not (
         {"runtime_s", "flops"} & set(columns) or {"start_s", "end_s"} <= set(columns)
     ):
+        known = next((known for known in LAYOUTS if known.fits(set(names))), None)
+        if known is not None:
+            known = known.of(names)
+            return replace(known, columns=known.columns | columns)
         raise EscalaError(
             f"{path}: columns= (--column FIELD=NAME) must name submit_s, cores, and runtime_s, flops, or start_s and "
             "end_s"
