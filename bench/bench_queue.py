@@ -2,9 +2,9 @@
 docs/studies/queue2026.md.
 
 `scores`: one score of all logs, and for each log one of all others (`all` and the logs' names; five searches each).
-`judge`: `escala tune` of each log with the score that has not seen it, judged on its later weeks. `page`: the page, and
-the score file that comes with Escala, from what the other two left in docs/studies/queue2026.json. Figures are of one
-pool of cores and `head="latest-released"`.
+`judge`: `escala tune` of each log with the score that has not seen it, judged on its later weeks. `page`: the page, its
+picture and the score file that comes with Escala, from what the other two left in docs/studies/queue2026.json. Figures
+are of one pool of cores and `head="latest-released"`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 import escala
-from bench import page_queue, queue_pasts
+from bench import page_queue, picture_queue, queue_pasts
 from bench.measure import machine
 from escala.fitting.predict import model_of
 from escala.options import Options, with_options
@@ -220,6 +220,7 @@ def main() -> None:
         pasts(given.logs or list(JUDGED), given.traces)
     else:
         FOUND.with_suffix(".md").write_text(page_queue.page(_found()), encoding="utf-8")
+        FOUND.with_suffix(".svg").write_text(picture_queue.picture(_found()), encoding="utf-8")
         SHIPPED.write_text(shipped(_found()), encoding="utf-8")
 
 

@@ -8,7 +8,7 @@ import math
 import polars as pl
 
 import escala
-from bench import bench_queue, page_queue, queue_pasts
+from bench import bench_queue, page_queue, picture_queue, queue_pasts
 from bench.queue_pasts import Candidate, Found
 from escala.policies.linear import Linear
 from escala.workload import generate
@@ -21,6 +21,17 @@ def test_the_page_is_written_from_what_was_found() -> None:
     assert {bench_queue.SCORE_OF.get(name, name) for name in found["logs"]} <= set(found["scores"])
     for name, entry in found["scores"].items():
         assert name not in entry["logs"] and not set(bench_queue.SAME.get(name, ())) & set(entry["logs"])
+
+
+def test_the_picture_is_drawn_from_what_was_found() -> None:
+    """It leads the README: waits of queues, and no waste of energy."""
+    found = json.loads(bench_queue.FOUND.read_text(encoding="utf-8"))
+    drawn = picture_queue.picture(found)
+    assert bench_queue.FOUND.with_suffix(".svg").read_text(encoding="utf-8") == drawn
+    assert drawn.count("<circle") == len(found["logs"]) and all(f">{name}</text>" in drawn for name in found["logs"])
+    readme = (bench_queue.FOUND.parents[2] / "README.md").read_text(encoding="utf-8")
+    first = readme[readme.index("![") :].splitlines()[0]
+    assert first.endswith("(docs/studies/queue2026.svg)") and "waste" not in readme.lower()
 
 
 def test_the_readme_tells_what_was_found() -> None:
