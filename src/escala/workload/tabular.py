@@ -212,7 +212,7 @@ def _layout(names: Sequence[str], columns: Mapping[str, str] | None, path: Path)
         known = next((known for known in LAYOUTS if known.fits(set(names))), None)
         if known is not None:
             known = known.of(names)
-            return replace(known, columns=known.columns | columns)
+            return replace(known, columns=known.columns | dict(columns))
         raise EscalaError(
             f"{path}: columns= (--column FIELD=NAME) must name submit_s, cores, and runtime_s, flops, or start_s and "
             "end_s"
