@@ -171,7 +171,6 @@ def compare(
     from escala.policies.files import identities
     from escala.policies.pairs import KeptRuns
     from escala.policies.run import check_power
-    from escala.studies.lab.saving import save_runs
 
     names = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
     wanted = room.Wanted(headroom, stretch, limit)
@@ -204,11 +203,18 @@ def compare(
         more = room.columns(measured)
         table = table.with_columns(Series(name, list(of.values()), dtype=Float64) for name, of in more.items())
         if folder is not None:
-            save_runs(comparison.results, table, folder)
-            if measured is not None:
-                room.save(measured, folder)
-            weekly.save(later, folder)
+            _save(comparison, table, measured, later, folder)
     _tell(comparison, table, log, machine, measured, later, as_json)
+
+
+def _save(comparison: Any, table: Any, measured: Any, later: Any, folder: Path) -> None:
+    """All that a comparison found, into its folder."""
+    from escala.studies.lab.saving import save_runs
+
+    save_runs(comparison.results, table, folder)
+    if measured is not None:
+        room.save(measured, folder)
+    weekly.save(later, folder)
 
 
 def _tell(comparison: Any, table: Any, log: Any, machine: Any, measured: Any, later: Any, as_json: bool) -> None:
