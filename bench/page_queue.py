@@ -17,6 +17,10 @@ AIM_EASY, AIM_RULE, LEAST_KEPT = 0.50, 0.85, 0.8
 ESTIMATES = {"walltime": "requests", "last2": "last2", "model": "a model of its past"}
 
 
+NOT_JUDGED = (
+    "Scores are searched on parts of Mustang and Trinity too. These are three and four windows of two weeks from "
+    "different years, with no weeks that follow one another, so nothing is judged there."
+)
 SEEN = (
     "**Seen before all was settled.** Later weeks of KTH-SP2 were seen twice before the rule by which a candidate is "
     "kept was final, those of SDSC-SP2 and HPC2N-first once before that by which the guard and the estimate of "
@@ -168,6 +172,7 @@ def _by_log(logs: Mapping[str, Any]) -> list[str]:
         "ratios with 95 % intervals from 1 000 resamples of whole weeks, paired.",
         _table(head, [*rows, mean]),
         f"With fewer than eight later weeks ({', '.join(few)}) intervals are narrower than the truth." if few else "",
+        NOT_JUDGED,
         SEEN,
         _table(
             ["log", "tuned policy", "escala", "s"],
