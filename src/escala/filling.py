@@ -30,6 +30,11 @@ def fill_orders(
     """The orders of the queue in simulation i, whose n jobs are filled in. rows [jobs]: their places in the workload;
     machine: its cores.
     found: keys, fixed and terms where they are others than the plan's."""
+    if plan.ordering in codes.PACKING and plan.keys is not None and "keys" not in found and w.o[i, 0]["plain"] == 0:
+        job = w.job[i, :n]
+        length_us = w.forecast[i, :n]["order"] if w.forecast.shape[1] > 0 else job["walltime"]
+        found["keys"] = packing_keys(plan.ordering, length_us, job, w.shape[i, :n], w.demand[i, :n])
+        rows = slice(n)
     keys, fixed, linear = found.get("keys", plan.keys), found.get("fixed", plan.fixed), found.get("terms", plan.terms)
     by_lane = plan.queueing in codes.BY_LANE and keys is not None and not plan.by_user
     lanes = w.link[i, :n, LANE] if by_lane and w.link.shape[1] > 0 else None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from escala.admit import admit_jobs, met, refuse_work, whole_of
 from escala.errors import EscalaError
 from escala.estimates import RUNTIME, WALLTIME, lengths_us
-from escala.filling import endless_us, fill_lanes, fill_orders, fill_widths, packing_keys, power_rules
+from escala.filling import endless_us, fill_lanes, fill_orders, fill_widths, power_rules
 from escala.kernel import calls, codes
 from escala.kernel.allocate import Sizes, allocate
 from escala.kernel.clock import SECOND
@@ -243,12 +243,7 @@ class Simulation:
             w.member[i, :n], w.group[i, : len(groups[1])] = groups
             sizes = admitted.parts.sizes[admitted.rows]
         fill_widths(w.o[i, 0], plan, sizes)
-        if plan.ordering in codes.PACKING and plan.keys is not None and not self.plain:
-            length_us = w.forecast[i, :n]["order"] if w.forecast.shape[1] > 0 else job["walltime"]
-            keys = packing_keys(plan.ordering, length_us, job, w.shape[i, :n], w.demand[i, :n])
-            fill_orders(w, i, plan, slice(n), n, self.platform.total_cores, keys=keys)
-        else:
-            fill_orders(w, i, plan, admitted.rows, n, self.platform.total_cores)
+        fill_orders(w, i, plan, admitted.rows, n, self.platform.total_cores)
 
     def advance(self, i: int = 0, until_s: float | None = None) -> int:
         """Run simulation i until it stops, or (NONE) all up to `until_s` has happened; a code of `kernel.codes`."""

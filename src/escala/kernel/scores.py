@@ -19,10 +19,10 @@ from escala.kernel.state import World
 @inlined
 def by_rank(w: World) -> bool:
     """Is the order fixed? That of Tetris is, and that of packing where jobs take cores of any nodes and one may be
-    given what any other may."""
+    given what any other may. With oracle a job that starts may let another wake nodes, so all are looked at again."""
     o = w.o[0]
     if o.ordering == codes.BY_TETRIS:
-        return o.order_estimate == codes.BEFOREHAND
+        return o.order_estimate == codes.BEFOREHAND and o.shutdown != codes.ORACLE
     return o.ordering == codes.BY_RANK or (o.ordering == codes.BY_PACKER and o.plain == 1 and not _permits(w))
 
 

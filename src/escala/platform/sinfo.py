@@ -54,10 +54,18 @@ _HEAD = re.compile(r"\A[ \t]*(?=[^\n]*\b(NODELIST|HOSTNAMES)\b)[A-Z_:()/0-9|,;# 
 _JSON = re.compile(r'"(sinfo|nodes|partitions)"\s*:\s*\[')
 
 
+def _outermost(text: str) -> bool:
+    """Has the outermost object of JSON one of the lists of sinfo? (A job of OAR's has a list of nodes, too.)"""
+    for found in _JSON.finditer(text):
+        count = {sign: text.count(sign, 0, found.start()) for sign in "{}[]"}
+        return count["{"] - count["}"] == 1 and count["["] == count["]"]
+    return False
+
+
 def is_sinfo(text: str) -> bool:
     """Does the text look like a table or JSON of sinfo?"""
     if text.lstrip()[:1] == "{":
-        return _JSON.search(text) is not None and re.search(r'"jobs"\s*:\s*[\[{]', text) is None
+        return _outermost(text) and re.search(r'"jobs"\s*:\s*[\[{]', text) is None
     return _HEAD.search(_DATED.sub("", text, count=1)) is not None
 
 

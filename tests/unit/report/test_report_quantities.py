@@ -99,9 +99,8 @@ def test_every_named_metric_is_in_a_summary() -> None:
     a meaning."""
     times = dict.fromkeys(("submit_s", "start_s", "finish_s", "runtime_s", "walltime_s"), pl.Float64)
     empty = pl.DataFrame(schema={"state": pl.String, **times, "cores": pl.Int64})
-    power = pl.DataFrame(
-        schema={"state": pl.String, "seconds": pl.Float64, "joules": pl.Float64, "transitions": pl.Int64}
-    )
+    joules = dict.fromkeys(("joules", "gpu_joules"), pl.Float64)
+    power = pl.DataFrame(schema={"state": pl.String, "seconds": pl.Float64, **joules, "transitions": pl.Int64})
     summary = summarise(empty, power, nodes=1, cores=1, start_s=0.0, end_s=0.0)
     assert set(QUANTITIES) <= set(summary) | set(FIGURES)
     assert all(QUANTITIES[m].better and QUANTITIES[m].meaning for m in METRICS)
