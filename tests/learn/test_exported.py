@@ -182,13 +182,17 @@ def test_a_team_decides_as_with_torch(name: str, tmp_path: Path) -> None:
     other = load_exported(folder)
     seen = np.random.default_rng(0).random((200, team.manifest["shape"][4]), np.float32)
     seen *= np.random.default_rng(1).random((200, 1), np.float32) ** 3
+    clear = np.ones(200, bool)  # where the best action leads by more than rounding, which differs between processors
     for ask, theirs in zip(team.networks_asked(), other.networks_asked(), strict=True):
-        assert np.abs(ask(seen) - theirs(seen)).max() <= 1e-5 * max(1.0, np.abs(ask(seen)).max())
+        apart = np.abs(ask(seen) - theirs(seen)).max()
+        assert apart <= 1e-5 * max(1.0, np.abs(ask(seen)).max())
+        clear &= np.diff(np.sort(ask(seen))[:, -2:])[:, 0] > 2.0 * apart
+    assert clear.mean() > 0.9
     mask = np.ones((200, team.manifest["actions"]), bool)
     for sampled in (False, True):
         both = (found.members(sampled, 3) for found in (team, other))
         for mine, theirs in zip(*both, strict=True):
-            assert np.array_equal(mine(seen, mask), theirs(seen, mask))
+            assert np.array_equal(mine(seen, mask)[clear], theirs(seen, mask)[clear])
     lists = job_lists(**team.options | {"lists": 1, "load": 0.9})
     played = [
         escala.simulate(lists.workload(0), lists.platform, scheduler=one.policy(sampled=False)) for one in (team, other)
