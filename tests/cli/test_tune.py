@@ -73,6 +73,7 @@ def test_compare_has_the_later_weeks_of_tune(escala_: Escala, log: Path, tmp_pat
     value, low, high = mine["ratio"]["bounded_slowdown"]
     shown = escala_(*verb).out
     assert f"{value:.2f} [{low:.2f}, {high:.2f}]" in shown and "intervals over" in shown
+    assert (f"rest on {mine['weeks']} weeks only" in " ".join(shown.split())) == (mine["weeks"] < 8)
     alone = escala_("compare", log, *MACHINE, "--schedulers", "easy", "--estimate", "runtime", "--after", "60%").out
     assert alone.count("easy + never †") == 2 and "Ratios to" not in alone
 

@@ -95,6 +95,7 @@ def title(found: Weekly) -> str:
 def shown(found: Weekly, knows: Mapping[str, str] | None = None) -> list[Any]:
     """Tables for the terminal. knows: of each policy, so that clairvoyant ones are marked."""
     from escala.report import marks
+    from escala.report.tuned import few_weeks
 
     first = next(iter(found.figures))
     waits = [{"scheduler": marks.shown(name, knows or {}), **figures} for name, figures in found.figures.items()]
@@ -103,7 +104,8 @@ def shown(found: Weekly, knows: Mapping[str, str] | None = None) -> list[Any]:
         for name, each in found.ratios.items()
     ]
     beside = f"Ratios to {first}, with 95 % intervals over {found.weeks} weeks (below 1: better):"
-    return [rows_table(waits), *([beside, rows_table(rows, text="right")] if rows else [])]
+    ratios = [beside, rows_table(rows, text="right"), *few_weeks(found.weeks)] if rows else []
+    return [rows_table(waits), *ratios]
 
 
 def _text(ratio: Any) -> str:

@@ -1,6 +1,6 @@
 """Scores of packing: how well a waiting job fits what is free now; the smallest is first. Scores that grow with the
-wait are in `urgency`; fixed ones are ranks, prepared in `escala.scores`, and so are these where all jobs may be given
-the same cores."""
+wait are in `urgency`; fixed ones are ranks, prepared in `escala.scores` and `escala.filling`, and so are these where
+`by_rank` says so."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from escala.kernel.state import World
 
 @inlined
 def by_rank(w: World) -> bool:
-    """Is the order fixed? That of Tetris is, and that of packing where jobs take cores of any nodes and one may be
-    given what any other may. With oracle a job that starts may let another wake nodes, so all are looked at again."""
+    """Is the order fixed? That of Tetris is, and that of `packer` where jobs take cores of any nodes and one may
+    be given what any other may. With oracle a job that starts may let another wake nodes: all are looked at again."""
     o = w.o[0]
     if o.ordering == codes.BY_TETRIS:
         return o.order_estimate == codes.BEFOREHAND and o.shutdown != codes.ORACLE

@@ -66,7 +66,7 @@ def figure_name(figure: str) -> str:
 def sentences(tuned: Tuned) -> list[str]:
     """What was found, in plain sentences: the gain, the promise, who pays, what is chance."""
     told = [headline(tuned), promised(tuned), *_worse(tuned), *_users(tuned), *beyond(tuned), *_perfect(tuned)]
-    told += [*_chance(tuned), *_few(tuned), *unseen({"": tuned.about["unseen"]})]
+    told += [*_chance(tuned), *few_weeks(tuned.about["split"]["later_weeks"]), *unseen({"": tuned.about["unseen"]})]
     return [*told, *filter(None, [recorded.verdict({EASY: tuned.recorded} if tuned.recorded else {})])]
 
 
@@ -180,8 +180,8 @@ def step_rows(steps: Sequence[Step]) -> list[dict[str, Any]]:
     ]
 
 
-def _few(tuned: Tuned) -> list[str]:
-    weeks = tuned.about["split"]["later_weeks"]
+def few_weeks(weeks: int) -> list[str]:
+    """What is to be said of intervals over so few weeks, if anything."""
     few = f"The intervals rest on {weeks} weeks only, and are narrower than the truth: judge by a longer log."
     return [few] if weeks < SHORT_WEEKS else []
 
