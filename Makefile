@@ -42,6 +42,8 @@ LAB ?= /tmp/escala-slurm-lab
 COMMA := ,
 # One thread for each numerical library: the tests and the training run side by side.
 export OMP_NUM_THREADS ?= 1
+# Tests start some hundred processes, each of which would translate all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: wheel dist setup demo test test-fast test-bounds test-slurm test-lowest test-extras check fuzz slurm-lab slurm-lab-down bench docs lock clean
 

@@ -19,7 +19,12 @@ escala.simulate(workload, escala.read_platform("2x1:grid5000"), scheduler="easy"
 
 
 def _python(code: str, **environment: str) -> None:
-    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, **environment})
+    subprocess.run([sys.executable, "-c", code], check=True, env={**_usual(), **environment})
+
+
+def _usual() -> dict[str, str]:
+    """The environment as most have it: Python keeps its bytecode."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def _cold_s() -> float:
@@ -31,7 +36,7 @@ def _cold_s() -> float:
 
 
 def _help() -> None:
-    subprocess.run([sys.executable, "-m", "escala", "--help"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-m", "escala", "--help"], check=True, stdout=subprocess.DEVNULL, env=_usual())
 
 
 CASES = [
