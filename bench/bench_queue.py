@@ -10,6 +10,7 @@ are of one pool of cores and `head="latest-released"`.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import tempfile
 import time
@@ -102,10 +103,9 @@ def judged(names: list[str], traces: Path, searches: int) -> None:
         log, platform = log_of(name, traces)
         score = Linear(tuple(_found()["scores"][SCORE_OF.get(name, name)]["score"].items()))
         began = time.time()
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "others.toml"
-            file.write_text(written(score))
-            tuned = escala.tune(log, platform, scores=[f"score:{file}"], searches=searches, jobs=1, **OPTIONS)
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            Path("others.toml").write_text(written(score))
+            tuned = escala.tune(log, platform, scores=["score:others.toml"], searches=searches, jobs=1, **OPTIONS)
         seconds = time.time() - began
         entry = {
             **tuned.as_dict(),

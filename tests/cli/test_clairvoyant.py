@@ -278,3 +278,27 @@ def test_studies_say_so(tmp_path: Path) -> None:
 def test_signs_of_what_is_known() -> None:
     assert shown("x", {"x": "arrivals and runtimes"}) == "x †‡" and shown("x", {"x": ""}) == "x" == shown("x", {})
     assert legend({"x": ""}) == ""
+
+
+def test_what_is_judged_by_a_log_is_marked_too(escala_: Escala, tmp_path: Path) -> None:
+    """what-if, calibrate and drift: in what they print and on their pages, and an honest scheduler beside is not."""
+    rows = [f"{600 * k},{60 + 7 * (k % 9)},{60 + 7 * (k % 9)},{1 + k % 3},u,{k % 5}" for k in range(9000)]
+    log, known, legend_ = tmp_path / "log.csv", "easy:estimate=runtime", "† clairvoyant: knows runtimes"
+    log.write_text("submit_s,runtime_s,walltime_s,cores,user,wait_s\n" + "\n".join(rows) + "\n")
+    asked = {
+        "what-if": ["--nodes", "+1", "--schedulers", f"{known},fcfs"],
+        "calibrate": ["--scheduler", known],
+        "drift": ["--scheduler", known],
+    }
+    for verb, more in asked.items():
+        out = tmp_path / verb
+        folder = [] if verb == "drift" else ["--out", out]
+        done = escala_(verb, log, "--platform", "4x1", *more, *folder)
+        assert done.status == 0, done.err
+        assert legend_ in done.out and "fcfs †" not in done.out, verb
+        if folder:
+            page = (out / "report.html").read_text()
+            assert legend_ in page and f"{known} †" in page and "fcfs †" not in page, verb
+        assert not SIGN.search(escala_(verb, log, "--platform", "4x1", *more, "--json").out), verb
+    told = escala_("what-if", log, "--platform", "4x1", "--nodes", "+1", "--schedulers", "easy,fcfs")
+    assert told.status == 0 and not SIGN.search(told.out)

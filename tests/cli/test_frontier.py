@@ -28,6 +28,10 @@ def test_frontier_says_what_is_saved_at_which_wait(escala_: Escala, log: Path, t
     assert "Against easy + never: with waits no longer" in told.out and "on the frontier" in told.out
     assert "A limit is one on the mean wait and on its 95th percentile" in told.out
     assert "†" not in told.out and "clairvoyant" not in told.out  # no row of the table is one of oracle
+    assert (
+        "Left out there, since no scheduler of a real machine knows the future: easy + oracle, sjf-fit + oracle."
+        in (" ".join(told.out.split()))
+    )
     assert sorted(path.name for path in out.iterdir()) == ["frontier.json", "manifest.json", "report.html"]
     found = json.loads((out / "frontier.json").read_text())
     assert len(found["pairs"]) == 8 and found["reference"] == "easy + never"

@@ -28,6 +28,7 @@ from escala.bounds import waste_bound
 from escala.bounds.schedule_bound import METRIC, bound
 from escala.errors import EscalaError
 from escala.metrics import headroom
+from escala.optimum.ladder import check_limit
 
 OBJECTIVES = (waste_bound.WASTE, "slowdown", "bounded-slowdown", "wait")
 OF_SWITCHING = "nodes that are off or switch off take no time to boot"
@@ -98,8 +99,7 @@ def of_days(
             f"stretch is {stretch}: give, for the objective waste, the longest wait as a share of the requested time, "
             "from 0 on"
         )
-    if not limit_s > 0:
-        raise EscalaError(f"limit_s is {limit_s}: give seconds above 0")
+    check_limit(limit_s)
     check(days, machine, objective)
     known = _Days(_matrices(rows, metric_of(objective), len(days)))
     began = time.monotonic()

@@ -22,6 +22,7 @@ from escala.kernel.clock import SECOND
 from escala.optimum import OBJECTIVES, Bound, Instance
 from escala.optimum import bound as bound_of
 from escala.optimum.bounds import Progress, status_of
+from escala.optimum.ladder import check_limit
 from escala.options import Options, with_options
 from escala.parts import demands_of
 from escala.platform import Platform
@@ -186,6 +187,7 @@ def bound(
         raise EscalaError(f"objective {objective!r} is unknown: {hint}use {', '.join(OBJECTIVES)} or {WASTE}")
     if stretch is not None or shutdowns is not None:
         raise EscalaError(f"stretch and shutdowns belong to the objective {WASTE}, not to {objective}: leave them out")
+    check_limit(limit_s)
     log, machine = read(workload, platform)
     refuse_speeds(machine, "bounds are")
     chosen = with_options(Options(), **options)

@@ -23,6 +23,7 @@ from escala.errors import EscalaError
 from escala.kernel.clock import SECOND
 from escala.optimum import EnergyBound, PowerInstance, energy_bound
 from escala.optimum.energy import RELAXATIONS
+from escala.optimum.ladder import check_limit
 from escala.options import Options, with_options
 from escala.platform import Platform
 from escala.platform.told import how
@@ -207,8 +208,7 @@ def _limit(stretch: float | None, limit_s: float) -> float:
     limit = STRETCH if stretch is None else float(stretch)
     if not 0.0 <= limit < 1e6:
         raise EscalaError(f"stretch is {limit}: give the longest wait as a share of the requested time, from 0 on")
-    if not limit_s > 0:
-        raise EscalaError(f"limit_s is {limit_s}: give seconds above 0")
+    check_limit(limit_s)
     return limit
 
 

@@ -103,7 +103,7 @@ def calibrate(
     about = {
         "log": log.name, "jobs": len(log), "platform": machine.name, "scheduler": result.manifest["scheduler"],
         "origin_s": log.origin_s, "since_s": since, "warm": warm.since_s is not None, "running": warm.running,
-        "waiting": warm.waiting,
+        "waiting": warm.waiting, "knows": result.knows,
     }  # fmt: skip
     return Calibration(_verdict(whole), whole, groups, curves, causes(log, jobs, machine, about), about, jobs)
 

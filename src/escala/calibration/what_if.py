@@ -43,6 +43,11 @@ class WhatIf:
     jobs: int
     about: dict[str, Any] = field(repr=False)
 
+    @property
+    def knows(self) -> dict[str, str]:
+        """What each scheduler knows of the future, "" for an honest one; see `escala.foresight`."""
+        return dict(self.about["knows"])
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
@@ -122,10 +127,10 @@ def _collected(log: Workload, judged: pl.DataFrame, worlds: Sequence[Change], ru
     if common.is_empty():
         raise EscalaError(f"{log.name}: no job runs in all of these worlds: check the platform")
     sizes = sorted(common["size"].unique(), key=lambda text: int(text.split("-")[0].rstrip("+")))
-    rows, by_size, unseen = [], [], dict[str, Any]()
+    rows, by_size, unseen, knows = [], [], dict[str, Any](), dict[str, str]()
     for place, result in runs.items():
         world, name = worlds[int(place.split()[0])], str(result.manifest["scheduler"])
-        unseen[name] = unseen.get(name, {}) | result.unseen
+        unseen[name], knows[name] = unseen.get(name, {}) | result.unseen, result.knows
         waits = common[place] - common["submit_s"]
         summary = result.summary()
         row: dict[str, Any] = {"change": world.name, "scheduler": name, "partition": world.partition, "by": world.by}
@@ -141,7 +146,7 @@ def _collected(log: Workload, judged: pl.DataFrame, worlds: Sequence[Change], ru
         found = dict(means.iter_rows())
         by_size.append({"change": world.name, "scheduler": name, **{size: found.get(size) for size in sizes}})
     about = {"log": log.name, "jobs": len(log), "platform": worlds[0].site.name, "judged": judged.height}
-    about |= {"unseen": unseen}
+    about |= {"unseen": unseen, "knows": knows}
     return WhatIf(pl.DataFrame(rows), pl.DataFrame(by_size), common.height, about)
 
 

@@ -96,9 +96,10 @@ def _of_journal(name: str) -> Any:
 
 def shown(found: Drift) -> list[Any]:
     """The answer, and the weeks, for the terminal."""
+    from escala.report import marks
     from escala.tuning.unlike import FEATURES, LAST
 
-    last = min(LAST, len(found.weeks))
+    last, knows = min(LAST, len(found.weeks)), {found.scheduler: found.knows}
     in_words = ", ".join(FEATURES[name] for name in found.drifted)
     answer = (
         f"The last {last} weeks are unlike the past in {in_words}."
@@ -107,7 +108,7 @@ def shown(found: Drift) -> list[Any]:
     )
     if found.last_ratio is not None:
         answer += (
-            f" {found.scheduler} has {found.last_ratio:.2f} of EASY's bounded slowdown there, "
+            f" {marks.shown(found.scheduler, knows)} has {found.last_ratio:.2f} of EASY's bounded slowdown there, "
             f"{found.past_ratio:.2f} on the past."
         )
         answer += _evidence(found)
@@ -132,7 +133,7 @@ def shown(found: Drift) -> list[Any]:
         f"beyond what 95 % of the {found.past_weeks} weeks of the past have (usual). By chance alone one week in "
         "twenty is, in each column."
     )
-    return [answer, rows_table(rows, text="right"), legend]
+    return [answer, *marks.lines(knows), rows_table(rows, text="right"), legend]
 
 
 def _evidence(found: Drift) -> str:

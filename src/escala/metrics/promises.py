@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 from escala.metrics.jobs import require
 
 Micro = NDArray[np.int64]
+MOST_S = 1e12
 STILL = np.iinfo(np.int64).max  # the finish of a job that still runs
 
 
@@ -44,11 +46,17 @@ def promises(
     meaningless for single-node jobs, for other orders of the queue, and for nodes that are off or switching. ends: a
     planned end is the start + the walltime, or + the run time (what the scheduler knows: `estimate="runtime"`), +
     margin_s (`plan_margin_s`). Jobs that never started are left out.
-    EscalaError: columns missing, a job larger than the machine.
+    EscalaError: columns missing, a job larger than the machine, cores or a margin that is none.
     """
+    if not isinstance(jobs, pl.DataFrame):
+        raise EscalaError(f"jobs={quoted(jobs)}: pass the table `jobs` of a Result")
+    if isinstance(cores, bool) or not isinstance(cores, Integral) or cores < 1:
+        raise EscalaError(f"cores={quoted(cores)}: give the cores of the whole machine, a whole number of at least 1")
+    if isinstance(margin_s, bool) or not isinstance(margin_s, Real) or not 0.0 <= margin_s <= MOST_S:
+        raise EscalaError(f"margin_s={quoted(margin_s)}: give a number of seconds from 0 to {MOST_S:g}")
     require(jobs, "job_id", "state", "submit_s", "start_s", "finish_s", "runtime_s", "walltime_s", "cores")
     if ends not in ("walltime", "runtime"):
-        raise EscalaError(f"ends={ends!r}: use 'walltime' or 'runtime'")
+        raise EscalaError(f"ends={quoted(ends)}: use 'walltime' or 'runtime'")
     waited = jobs.filter(pl.col("state") != "REJECTED").sort("submit_s", maintain_order=True)
     asked = waited.get_column("cores").to_numpy()
     if asked.size and asked.max() > cores:

@@ -11,7 +11,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 from escala.optimum.bounds import RELAXATIONS, Bound, Progress, Step, closes, down, status_of, within
 from escala.optimum.coarse import Rounded, unit_for
 from escala.optimum.exact import check_exact, cost_or_span, exact
@@ -223,6 +223,12 @@ class _Ladder:
         )  # fmt: skip
 
 
+def check_limit(limit_s: float) -> None:
+    """EscalaError for what is no time."""
+    if isinstance(limit_s, bool) or not isinstance(limit_s, Real) or not limit_s > 0:
+        raise EscalaError(f"limit_s is {quoted(limit_s)}: give seconds above 0")
+
+
 def bound(
     instance: Instance, *, exact: bool = False, limit_s: float = 60.0, seed: int = 0, progress: Progress | None = None,
     steps: Sequence[str] = STEPS[:3], known: Ints | None = None,
@@ -235,8 +241,7 @@ def bound(
     `coarse`). Ctrl-C ends the step and returns what was proved (`Bound.interrupted`). EscalaError on bad input or if
     `exact` finds no solver.
     """
-    if isinstance(limit_s, bool) or not isinstance(limit_s, Real) or not limit_s > 0:
-        raise EscalaError(f"limit_s is {limit_s!r}: give seconds above 0")
+    check_limit(limit_s)
     if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
         raise EscalaError(f"seed is {seed!r}: give a whole number of at least 0")
     if exact or "exact" in steps:

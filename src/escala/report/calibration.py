@@ -20,6 +20,7 @@ from escala.calibration.calibrate import (
     UNTESTED,
     Calibration,
 )
+from escala.report import marks
 from escala.report.page import write_report
 from escala.report.parts import Section
 from escala.report.plots import _WIDTH, figure_legend
@@ -87,7 +88,12 @@ def sentences(found: Calibration) -> list[str]:
         )
     else:
         told.append("Cold start: the log has no job that ran at its first instant, or hardly any that began later.")
-    return [*told, *found.causes]
+    return [*told, *marks.lines(_knows(found)), *found.causes]
+
+
+def _knows(found: Calibration) -> dict[str, str]:
+    """What the replay's scheduler knows of the future."""
+    return {found.about["scheduler"]: found.about["knows"]}
 
 
 def shown(table: pl.DataFrame) -> list[dict[str, str]]:
@@ -184,7 +190,8 @@ def sections(found: Calibration) -> list[Section]:
 def write_page(found: Calibration, path: Path) -> None:
     """Write the page."""
     about = found.about
-    run = f"{about['log']} ({about['jobs']:,} jobs) on {about['platform']} by {about['scheduler']}. {FROM_ITSELF}"
+    by = marks.shown(about["scheduler"], _knows(found))
+    run = f"{about['log']} ({about['jobs']:,} jobs) on {about['platform']} by {by}. {FROM_ITSELF}"
     write_report(
         path,
         {},

@@ -25,6 +25,7 @@ from escala.tuning.judge import Ratio
 
 MARKERS = "osD^vPX*<>p"
 """A form a shutdown policy; where there are more, full, then hollow."""
+FEW = 4  # names in a sentence
 SHOWN = ("energy_j", "mean_wait_s", "p95_wait_s", "max_wait_s")
 WORDS = {"mean wait": "mean_wait_s", "95th percentile": "p95_wait_s", "longest": "longest_wait_s"}
 RULE = (
@@ -53,8 +54,18 @@ def sentences(found: Frontier) -> list[str]:
         f"Against {found.reference}: {'; '.join(told)}. {RULE}",
         f"{len(ahead)} of {len(found.summaries)} pairs are on the frontier: no other needs less energy at a shorter "
         f"mean wait. {CAUTION}",
+        *_beside(found),
         *unlike,
     ]
+
+
+def _beside(found: Frontier) -> list[str]:
+    """Which pairs are not looked at for the frontier."""
+    ahead = [name for name, what in found.knows.items() if what]
+    if not ahead:
+        return []
+    more = f" and {len(ahead) - FEW} more" if len(ahead) > FEW else ""
+    return [f"Left out there, since no scheduler of a real machine knows the future: {', '.join(ahead[:FEW])}{more}."]
 
 
 def later_sentences(found: Frontier) -> list[str]:

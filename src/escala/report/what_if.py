@@ -9,6 +9,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from escala.calibration.what_if import AS_IT_IS, WhatIf
+from escala.report import marks
 from escala.report.page import write_report
 from escala.report.parts import Section
 from escala.report.plots import _WIDTH, figure_legend
@@ -32,8 +33,9 @@ def sentences(found: WhatIf) -> list[str]:
             f"{amount('mean_wait_s', row['mean_wait_s'])} with {row['change']}{_change(row, base)}{_refused(row)}"
             for row in ends
         ]
+        name = marks.shown(str(scheduler), found.knows)
         told.append(
-            f"Under {scheduler} jobs wait {amount('mean_wait_s', base['mean_wait_s'])} in the mean as it is, "
+            f"Under {name} jobs wait {amount('mean_wait_s', base['mean_wait_s'])} in the mean as it is, "
             f"{' and '.join(parts)}."
         )
     refused = found.rows.filter(pl.col("refused") > 0)
@@ -44,7 +46,7 @@ def sentences(found: WhatIf) -> list[str]:
             f"Jobs are refused in {refused.height:,} of {found.rows.height:,} worlds, up to {most['refused']:,} "
             f"({most['change']})."
         )
-    return [*told, *unseen(found.about["unseen"]), CAUTION]
+    return [*told, *marks.lines(found.knows), *unseen(found.about["unseen"]), CAUTION]
 
 
 def _refused(row: dict[str, Any]) -> str:
@@ -64,7 +66,7 @@ def shown(found: WhatIf) -> list[dict[str, str]]:
         base = bases[row["scheduler"]]
         told = {
             "change": row["change"],
-            **({"scheduler": row["scheduler"]} if several else {}),
+            **({"scheduler": marks.shown(row["scheduler"], found.knows)} if several else {}),
             "nodes": f"{row['nodes']:,}",
         }
         told["refused"] = f"{row['refused']:,}"
@@ -86,7 +88,7 @@ def size_rows(found: WhatIf) -> list[dict[str, str]]:
     rows = []
     for row in found.sizes.iter_rows(named=True):
         told = {"change": row.pop("change")}
-        scheduler = row.pop("scheduler")
+        scheduler = marks.shown(row.pop("scheduler"), found.knows)
         told |= {"scheduler": scheduler} if several else {}
         rows.append(
             told
@@ -111,7 +113,13 @@ def picture(found: WhatIf) -> Figure:
             "markeredgecolor": INK,
             "markeredgewidth": 0.5,
         }
-        axes.plot([values[name] / divisor for name in order], range(len(order)), "o", label=str(scheduler), **look)
+        axes.plot(
+            [values[name] / divisor for name in order],
+            range(len(order)),
+            "o",
+            label=marks.shown(scheduler, found.knows),
+            **look,
+        )
         axes.axvline(values[AS_IT_IS] / divisor, color=policy_colour(k), linewidth=0.9, alpha=0.6)
     axes.set_yticks(range(len(order)), order)
     axes.set(xlabel=f"Mean wait ({unit})", xlim=(0, None))

@@ -62,7 +62,7 @@ class Drift:
     """The later weeks of a log, and what is usual (`limits`, by feature). drifted: features of `FEATURES`; scheduler:
     the policy, "" for none; past_ratio, last_ratio: its bounded slowdown over EASY's on the past, and on the last four
     weeks; usual_ratio: that of a week which 95 % of the past's weeks have at most. promised: what its folder says of
-    it, with its interval."""
+    it, with its interval. knows: what it knows of the future, "" for an honest one."""
 
     past_weeks: int
     weeks: list[Week]
@@ -73,6 +73,7 @@ class Drift:
     last_ratio: float | None
     usual_ratio: float | None = None
     promised: tuple[float, float, float] | None = None
+    knows: str = ""
 
     @property
     def worse(self) -> bool:
@@ -140,7 +141,8 @@ def drift(
     told = name_of(scheduler) if scheduler is not None else ""
     of_past, of_last = (None, None) if ratio is None else (ratio.past, ratio.of_weeks([week.number for week in last]))
     usual = None if ratio is None else _usual(ratio.before)
-    return Drift(len(past), weeks, limits, drifted, told, of_past, of_last, usual, promise_in(told))
+    knows = "" if ratio is None else ratio.knows
+    return Drift(len(past), weeks, limits, drifted, told, of_past, of_last, usual, promise_in(told), knows)
 
 
 def _features(log: Workload) -> dict[str, Floats]:
@@ -167,13 +169,14 @@ def _usual(distances: list[float]) -> float:
 
 @dataclass(frozen=True)
 class _Ratios:
-    """Sums of the bounded slowdown by later week, [weeks], of the policy and of EASY; and their ratio on the past, and
-    in its weeks."""
+    """Sums of the bounded slowdown by later week, [weeks], of the policy and of EASY; their ratio on the past, and in
+    its weeks; and what the policy knows of the future."""
 
     past: float
     before: list[float]  # by week of the past
     ours: Floats
     theirs: Floats
+    knows: str
 
     def of_week(self, week: int) -> float:
         return self.of_weeks([week])
@@ -190,10 +193,14 @@ def _ratios(log: Workload, platform: Any, scheduler: Any, split: Split, options:
     week: NDArray[np.int64] = split.later_weeks(jobs.submit_s[later])
     before: NDArray[np.int64] = split.past_weeks(jobs.submit_s[~later])
     counts = np.bincount(before)[: int((split.at_s - split.first_s) // WEEK_S)]
-    sums, past = [], []
+    sums, past, knows = [], [], list[str]()
     for one in (scheduler, REFERENCE):
-        waits = simulate(log, machine, one, record=False, **options).jobs["wait_s"].to_numpy()[jobs.row]
+        result = simulate(log, machine, one, record=False, **options)
+        waits = result.jobs["wait_s"].to_numpy()[jobs.row]
+        knows.append(result.knows)
         sums.append(weekly(jobs.part(later), waits[later], "bounded_slowdown", week)[0])
         past.append(weekly(jobs.part(~later), waits[~later], "bounded_slowdown", before)[0])
     whole = np.flatnonzero(counts >= LEAST_JOBS)
-    return _Ratios(float(past[0].sum() / past[1].sum()), (past[0][whole] / past[1][whole]).tolist(), *sums)
+    return _Ratios(
+        float(past[0].sum() / past[1].sum()), (past[0][whole] / past[1][whole]).tolist(), sums[0], sums[1], knows[0]
+    )

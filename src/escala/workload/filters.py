@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -184,6 +184,8 @@ class _Seen:
 
 def _names(filter_: str, given: Names) -> list[str]:
     """The names that are asked for."""
+    if not isinstance(given, Iterable) or isinstance(given, bytes | Mapping):
+        raise EscalaError(f"{filter_}={quoted(given)} (--{filter_}): give a name, or a list of names")
     names = [part.strip() for part in given.split(",")] if isinstance(given, str) else [str(entry) for entry in given]
     names = [name for name in names if name]
     if not names:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import polars as pl
 import pytest
@@ -52,6 +54,15 @@ def test_bad_input_is_refused() -> None:
         promises(table(JOBS), 2)
     with pytest.raises(EscalaError, match="'walltime' or 'runtime'"):
         promises(table(JOBS), 3, ends="true")  # type: ignore[arg-type]
+    for cores, more, what in (
+        ("x", {}, "cores='x'"), (None, {}, "cores=None"), (math.nan, {}, "cores=nan"), (0, {}, "cores=0"),
+        (3, {"margin_s": math.nan}, "margin_s=nan"), (3, {"margin_s": 1e300}, "margin_s=1e"),
+        (3, {"margin_s": "1"}, "margin_s='1'"),
+    ):  # fmt: skip
+        with pytest.raises(EscalaError, match=what):
+            promises(table(JOBS), cores, **more)  # type: ignore[arg-type]
+    with pytest.raises(EscalaError, match="the table `jobs` of a Result"):
+        promises("x", 3)  # type: ignore[arg-type]
     with pytest.raises(EscalaError, match="finish_s"):
         promises(table(JOBS).drop("finish_s"), 3)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,6 +166,16 @@ def test_bad_options_are_one_clear_line(given: dict[str, object], word: str) -> 
     with pytest.raises(EscalaError, match=word) as error:
         escala.bound(log, "8x1", **given)  # type: ignore[arg-type]
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("objective", ["wait", "waste"])
+@pytest.mark.parametrize("limit_s", [-1.0, math.nan, "60"])
+def test_no_time_is_refused_before_anything_is_replayed(objective: str, limit_s: Any) -> None:
+    def replayed(*_: Any) -> Any:
+        raise AssertionError("a replay began")
+
+    with pytest.raises(EscalaError, match=r"limit_s is .*: give seconds above 0"):
+        escala.bound(random_log(np.random.default_rng(0)), "8x1:grid5000", objective, limit_s=limit_s, keep=replayed)
 
 
 def command(tmp_path: Path, steps: int, *arguments: str) -> list[str]:

@@ -211,6 +211,12 @@ def test_a_filter_without_jobs_is_one_line(
     assert all(word in message for word in words), message
 
 
+@pytest.mark.parametrize("given", [5, 5.0, True, b"gpu", {"gpu": 1}])
+def test_a_filter_that_is_no_name_is_one_line(tmp_path: Path, given: Any) -> None:
+    with pytest.raises(EscalaError, match=r"partition=.* \(--partition\): give a name, or a list of names"):
+        _read(tmp_path, "slurm", partition=given)
+
+
 def test_filters_go_before_what_readers_leave_out(tmp_path: Path) -> None:
     """A waiting job of another partition, or another user's partial execution, is none of ours."""
     path = tmp_path / "log"
