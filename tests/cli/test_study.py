@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from escala.studies.lab.looks import looks
+from escala.studies.replay import Figure, Replay
 from tests.cli.program import Escala
 
 
@@ -88,6 +89,19 @@ def test_a_replay_is_counted_as_a_look(escala_: Escala, tmp_path: Path) -> None:
     assert len(looks(folder)) == before + 1 and looks(folder)[-1]["agents"] == ["agent-0.6-0"]
     assert escala_("study", "replay", "a2c2020", "--from", folder, "--agent", "agent-0.6-0", "--seed", "1").status == 0
     assert len(looks(folder)) == before + 1
+
+
+def test_an_author_s_lists_are_not_drawn_anew(escala_: Escala) -> None:
+    refused = escala_("study", "replay", "grid2019", "--agent", "published-190-0", "--seed", "5")
+    assert refused.status == 2 and refused.err.count("\n") == 1
+    assert "published-190-0: plays the author's lists, of which no seed draws new ones: leave --seed out" in refused.err
+
+
+def test_looks_are_counted_by_the_agent() -> None:
+    agents = ["g5k-1-1", "kth-1-0", "orion-1-0"]
+    figures = tuple(Figure(one, "", "", 0, 0, 1) for one in agents)
+    for study, seed, looked in (("deepshutdown2020", 1, 2), ("deepshutdown2020", None, 3), ("grid2019", 1, 0)):
+        assert Replay(study, Path(), seed, figures, ()).looked == agents[:looked], "days of real logs stay"
 
 
 def test_verdicts_of_a_kept_study(escala_: Escala, tmp_path: Path) -> None:

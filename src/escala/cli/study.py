@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,9 @@ from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
 from escala.writing import claimed, output_file, write_whole
+
+if TYPE_CHECKING:
+    from escala.studies.replay import Replay
 
 On = Annotated[
     str | None,
@@ -115,7 +118,10 @@ def replay_study(
     seed: Annotated[
         int | None,
         typer.Option(
-            "--seed", min=0, help="new test sets drawn by it, in place of the study's own", show_default=False
+            "--seed",
+            min=0,
+            help="new test sets drawn by it, in place of the study's own; days of real logs stay",
+            show_default=False,
         ),
     ] = None,
     folder: Annotated[
@@ -161,22 +167,20 @@ def replay_study(
         f"{len(found.figures)} figures of {len({one.agent for one in found.figures})} agents in {found.folder}: "
         f"{len(found.differ)} differ"
     )
-    counted = _counted(found, name, seed)
+    counted = _counted(found)
     emit(as_json, found.told(), rows_table(rows), *(f"not replayed: {one}" for one in found.missing), told, *counted)
     if found.differ:
         raise typer.Exit(1)
 
 
-def _counted(found: Any, name: str, seed: int | None) -> list[str]:
-    """Count a replay among the looks at held-out data, and say so; lists drawn by another seed are new, real days are
-    not."""
+def _counted(found: Replay) -> list[str]:
+    """Count a replay among the looks at held-out data, and say so, where agents were played on such."""
     from escala.studies.lab.looks import look
-    from escala.studies.replay import REPLAYED
 
-    if seed is not None and REPLAYED[name] != "days":
+    if not found.looked:
         return []
     try:
-        number = look(found.folder, "study replay", sorted({one.agent for one in found.figures}))
+        number = look(found.folder, "study replay", found.looked)
     except OSError as error:
         return [f"this look at the held-out data could not be counted: {error}"]
     return [f"look {number} at the held-out data that is counted (looks.json)"]

@@ -118,6 +118,11 @@ def _parts(agent: str) -> tuple[str, str, int]:
     return found["input"], found["setting"], int(found["seed"])
 
 
+def anew(agent: str) -> bool:
+    """Does a seed draw other days for this agent? Days of a real log stay."""
+    return agent.partition("-")[0] in inputs.GENERATED
+
+
 def _key(study: Study, name: str, seed: int | None) -> tuple[str, str | None, int, int | None, int]:
     """What `inputs.days` takes; another log is drawn by a seed only where the log is generated."""
     traces = inputs.folder_of_traces()

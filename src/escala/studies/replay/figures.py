@@ -21,7 +21,8 @@ OTHER = 1000
 
 
 class NotAtHand(EscalaError):
-    """An agent that cannot be replayed here: what it was tested on is missing, or the tables have no row of its own."""
+    """An agent that cannot be replayed here: what it was tested on is missing, or cannot be drawn anew, or the tables
+    have no row of its own."""
 
 
 @dataclass(frozen=True)

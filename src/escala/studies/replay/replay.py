@@ -38,6 +38,19 @@ class Replay:
         """The figures that are not those of their rows."""
         return tuple(figure for figure in self.figures if not figure.same)
 
+    @property
+    def looked(self) -> list[str]:
+        """The agents that were played on held-out data: all on the study's own test set, on new ones those of real
+        logs."""
+        names = sorted({figure.agent for figure in self.figures})
+        if self.seed is None:
+            return names
+        if REPLAYED[self.study] != "days":
+            return []
+        from escala.studies.replay.days import anew
+
+        return [name for name in names if not anew(name)]
+
     def told(self) -> dict[str, Any]:
         """As JSON keeps it."""
         rows = [asdict(figure) | {"same": figure.same} for figure in self.figures]
@@ -56,7 +69,8 @@ def replay(
 ) -> Replay:
     """Play the kept agents of a study on its own test set, where every figure must be that of its row to the last digit
     printed, or (seed) on a new one drawn from the same source, where it must lie within `figures.ERRORS` standard
-    errors. Where the days of a real log are the test set, they stay, and sampled choices are drawn anew.
+    errors. Where the days of a real log are the test set, they stay, and sampled choices are drawn anew; agents on
+    lists of an author are left out.
 
     folder: of the study, see `folder_of`; agents: only these; seen: gets each figure as it comes. Raises EscalaError:
     no such study, no agents, none that can be played here.

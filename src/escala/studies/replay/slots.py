@@ -18,22 +18,29 @@ WAYS = ("sampled", "likeliest")
 
 
 def grid2019(study: Study, agent: str, seed: int | None) -> Iterator[Figure]:
-    """Those of the author's lists (published-LOAD-SEED), of fresh lists (fresh-LOAD-SEED, fresh-all-SEED,
-    imitated-LOAD-SEED), and the one that knows no end (open-all-SEED)."""
+    """Those of the author's lists (published-LOAD-SEED; NotAtHand with a seed: nothing draws lists like them), of fresh
+    lists (fresh-LOAD-SEED, fresh-all-SEED, imitated-LOAD-SEED), and the one that knows no end (open-all-SEED)."""
     kind, trained, number = _parts(agent)
     if kind == open_end.OPEN:
         yield from _open(study, agent, "pool", seed)
         return
-    drawn = int(number) if seed is None else seed
     if kind == "published":
+        if seed is not None:
+            raise NotAtHand(
+                f"{agent}: plays the author's lists, of which no seed draws new ones: "
+                "leave --seed out, or name another agent"
+            )
         author = folder_of_author()
         if author is None:
             raise NotAtHand(f"{agent}: the author's lists are not at hand (set ESCALA_TRACES)")
         row = study.rows("published_seeds", agent, load=trained, seed=number)[0]
         lists = published_lists(author).part([LOADS.index(int(trained))] * study.settings["episodes"])
         made = load_agent(study.folder / "agents" / agent)
-        yield from _figures(agent, f"load {trained}", "published_seeds", row, grid.judge(made, lists, drawn), seed)
+        yield from _figures(
+            agent, f"load {trained}", "published_seeds", row, grid.judge(made, lists, int(number)), seed
+        )
         return
+    drawn = int(number) if seed is None else seed
     rows = study.rows("fresh_seeds", agent, kind=kind, trained=trained, seed=number)
     made, more = load_agent(study.folder / "agents" / agent), dict(study.settings["more"])
     for row in rows:
