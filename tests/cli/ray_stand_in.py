@@ -4,6 +4,7 @@ cloudpickle."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -24,6 +25,7 @@ class StandIn(ModuleType):
 
     def __init__(self, most: int | None = None) -> None:
         super().__init__("ray")
+        self.__spec__ = ModuleSpec("ray", None)  # it is found
         self.tasks, self._most, self._open = 0, most, False
 
     def is_initialized(self) -> bool:

@@ -62,7 +62,7 @@ def test_without_onnx_one_line_names_the_extra(
 ) -> None:
     monkeypatch.setattr(extras, "found", lambda package: package != "onnx")
     done = escala_("export", KEPT, "--out", tmp_path / "agent.onnx")
-    assert done.status == 2 and done.err.count("\n") == 1 and "needs the extra [onnx] of Escala" in done.err
+    assert done.status == 2 and done.err.count("\n") == 1 and "needs the extras [agents,onnx] of Escala" in done.err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -25,6 +25,36 @@ def test_a_verb_names_all_its_extras_in_one_line(verb: str, escala_: Escala, mon
     assert f"[{','.join(EXTRAS[verb])}]" in outcome.err and f"escala {verb} needs" in outcome.err
 
 
+TRAIN = "train ENV --workload x.swf --platform 4x1 --out x"
+BROUGHT = {
+    "campaign x.toml --out x --on ray": "report,ray",
+    "frontier x.swf --platform 4x1 --on ray:host:6379": "report,ray",
+    "study run marl2024 --out x --on ray": "agents,report,ray",
+    "export x --out x.ONNX": "agents,onnx",
+    "export x --out x": "agents",
+    f"{TRAIN} --algorithm rllib-ppo": "agents,rllib",
+    f"{TRAIN} --track mlflow --seeds 1,2 --on ray": "agents,ray,track",
+    f"{TRAIN} --trials 2": "agents,optuna",
+    f"{TRAIN} --track tensorboard:x --on ray": "agents",
+}
+"""A call -> the extras that it needs."""
+
+
+@pytest.mark.parametrize("call", BROUGHT)
+def test_extras_of_options_are_asked_for_with_those_of_the_verb(
+    call: str, escala_: Escala, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extras, "found", lambda package: False)
+    told = escala_(*call.split())
+    assert told.status == 2 and told.err.count("\n") == 1 and f" [{BROUGHT[call]}] of Escala" in told.err
+
+
+def test_of_trackers_one_is_enough(escala_: Escala, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "found", lambda package: package != "mlflow")
+    assert "unknown environment 'ENV'" in escala_(*TRAIN.split(), "--track", "wandb:x").err
+    assert "needs the extras [agents,track]" in escala_(*TRAIN.split(), "--track", "mlflow").err
+
+
 def test_train_and_demo_ask_for_what_they_need() -> None:
     assert EXTRAS["train"] == ("agents",) and EXTRAS["demo"] == ("agents", "report")
 

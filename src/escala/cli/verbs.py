@@ -3,6 +3,8 @@ need."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
@@ -11,8 +13,8 @@ import typer
 import typer.core
 import typer.main
 
+from escala import extras
 from escala.cli.values import taken_plainly
-from escala.extras import need
 
 VERBS = {
     "The main job": {"demo": ("demo", "the main job end to end, on a built-in log or yours")},
@@ -82,6 +84,16 @@ EXTRAS = {
 }
 """Verb -> the extras that it needs, asked for all at once before it begins."""
 
+BROUGHT = {
+    "on": ("(ray)(:.*)?", "ray"),
+    "train algorithm": ("rllib-ppo", "rllib"),
+    "train track": ("(mlflow|wandb)(:.*)?", "track"),
+    "train n_trials": (".*", "optuna"),
+    "export out": (r"(?i:.*[^/]\.onnx)", "onnx"),
+}
+"""Option, its verb before it where it is of that one alone -> (the values that need an extra, in brackets the package
+that is enough for them; the extra). They are asked for together with the verb's own."""
+
 EXAMPLES = {
     "demo": "escala demo --minutes 1",
     "simulate": "escala simulate month.swf --platform orion --scheduler easy --shutdown timeout:300 --out run",
@@ -143,7 +155,7 @@ class Verb(typer.core.TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run it, if what it needs is installed."""
-        need(ctx.command_path, *EXTRAS.get(_path(ctx), ()))
+        extras.need(ctx.command_path, *_extras(_path(ctx), ctx.params))
         return super().invoke(ctx)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -216,6 +228,22 @@ class Verbs(Group):
 def _path(ctx: Any) -> str:
     """The verb, with its group before it."""
     return str(ctx.command_path.partition(" ")[2])
+
+
+def _extras(path: str, given: Mapping[str, Any]) -> list[str]:
+    """The extras that a verb needs with these options."""
+    wanted, engine = list(EXTRAS.get(path, ())), True
+    if path == "train":
+        from escala.cli.several import are_wanted
+
+        engine = are_wanted(given)
+    for option, (values, extra) in BROUGHT.items():
+        verb, _, name = option.rpartition(" ")
+        meant = verb in ("", path) and (engine or name != "on")
+        fits = re.fullmatch(values, str(given[name])) if meant and given.get(name) is not None else None
+        if fits and not (fits.lastindex and extras.found(fits[1])):
+            wanted.append(extra)
+    return wanted
 
 
 def _near(word: str, paths: list[str]) -> str:
