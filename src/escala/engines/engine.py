@@ -13,6 +13,7 @@ from escala.engines import on_ray, on_slurm, pool
 from escala.engines.again import Again, Share
 from escala.engines.threads import Threads
 from escala.errors import EscalaError, quoted
+from escala.extras import need
 
 Each = Callable[[Sequence[Any], Callable[[Any], dict[str, Any]]], Iterator[tuple[Any, dict[str, Any]]]]
 """Gives every piece of work, such as a run, with what a job gives of it. A piece whose process ends before its time is
@@ -47,7 +48,8 @@ def engine_of(on: str, folder: Path, tasks: int = on_slurm.TASKS) -> AbstractCon
 
 
 def checked(on: str | None = None, jobs: int | None = None) -> None:
-    """EscalaError for an engine that there is none of, jobs below 1, and both together."""
+    """EscalaError for an engine that there is none of, Ray where it is not installed, jobs below 1, and both
+    together."""
     if jobs is not None:
         if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
             raise EscalaError(f"jobs={jobs!r} (--jobs): give the number of replays to run side by side, at least 1")
@@ -56,8 +58,12 @@ def checked(on: str | None = None, jobs: int | None = None) -> None:
                 f"on={quoted(on)} (--on) and jobs={jobs} (--jobs): give one of the two; --jobs {jobs} is --on "
                 f"local:{jobs}"
             )
-    elif on is not None and (found := _read(on))["slurm"] is not None:
-        on_slurm.options_of(found["options"] or "")
+    elif on is not None:
+        found = _read(on)
+        if found["slurm"] is not None:
+            on_slurm.options_of(found["options"] or "")
+        elif found["local"] is None:
+            need("--on ray", "ray")
 
 
 def replays_on(on: Where = None, jobs: int | None = None) -> AbstractContextManager[Each | Share]:

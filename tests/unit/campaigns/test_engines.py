@@ -21,7 +21,7 @@ import escala
 from escala.campaigns.campaign import RUNS
 from escala.campaigns.definition import read_definition
 from escala.campaigns.runs import Run, runs_of
-from escala.engines import engine_of, on_ray
+from escala.engines import checked, engine_of, on_ray
 from escala.engines.there import there
 from escala.studies.lab.cells import Cell, run_cells
 from escala.studies.lab.horizons import rules
@@ -73,6 +73,8 @@ def test_without_ray_its_extra_is_named(spec: dict[str, Any], monkeypatch: pytes
     with pytest.raises(escala.EscalaError, match=r"--on ray needs the extra \[ray\]"):
         escala.campaign(spec, "out", "ray")
     assert not Path("out").exists()
+    with pytest.raises(escala.EscalaError, match=r"--on ray needs the extra \[ray\]"):
+        checked("ray")  # as verbs do before they make a folder
 
 
 def test_an_address_without_ray_behind_it_is_one_line_within_seconds() -> None:
