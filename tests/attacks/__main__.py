@@ -2,14 +2,17 @@
 [--mutations N]`.
 
 Each attack is a command of its own that prints one JSON object. `--from DIR` reads what earlier runs printed (every
-*.json below it) in place of running; what is not there stays as it is kept. `--write` keeps the answers in
-docs/reliability.json and puts the table made of them into the page. Exit code 1 where something did not hold.
+*.json below it) in place of running; what is not there, each planted bug by its name, stays as it is kept. `--write`
+keeps the answers in docs/reliability.json and puts the table made of them into the page. Bugs that were not planted
+are named on stderr. Exit code 1 where something did not hold.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -68,21 +71,37 @@ def future(told: list[Answer]) -> Answer | None:
 
 
 def mutants(told: list[Answer]) -> Answer | None:
-    """What is kept of `tests.attacks.mutants`, run whole or by areas: {area: {planted, of, survivors}}. A bug that is
-    not of `BUGS` any more does not count."""
+    """What is kept of `tests.attacks.mutants`, run whole or in part: {area: {planted, survivors}}, *planted* the marks
+    of names (`mark`) in one text. A bug that is not of `BUGS` any more does not count."""
     noticed = {name: seen for one in told if "noticed" in one for name, seen in one["noticed"].items()}
-    if not noticed:
-        return None
-    areas = {}
-    for area in AREAS:
-        names = list(dict.fromkeys(bug.name for bug in BUGS if bug.area == area))
-        done = [name for name in names if name in noticed]
-        areas[area] = {
-            "planted": len(done),
-            "of": len(names),
-            "survivors": [name for name in done if not noticed[name]],
-        }
-    return areas
+    return {area: _kept(area, noticed) for area in AREAS} if noticed else None
+
+
+def _kept(area: str, noticed: dict[str, bool]) -> Answer:
+    done = [name for name in names_of(area) if name in noticed]
+    return {"planted": "".join(map(mark, done)), "survivors": [name for name in done if not noticed[name]]}
+
+
+def names_of(area: str) -> list[str]:
+    """The bugs of an area that there are today."""
+    return [bug.name for bug in BUGS if bug.area == area]
+
+
+def mark(name: str) -> str:
+    """Of a bug, short enough to keep: four digits."""
+    return hashlib.sha256(name.encode()).hexdigest()[:4]
+
+
+def planted(area: str, one: Answer) -> dict[str, bool]:
+    """Those of today's bugs of an area that were planted, and whether each was noticed."""
+    marks = re.findall("....", one["planted"])
+    return {name: name not in one["survivors"] for name in names_of(area) if mark(name) in marks}
+
+
+def left(area: str, one: Answer) -> list[str]:
+    """Those that were not."""
+    done = planted(area, one)
+    return [name for name in names_of(area) if name not in done]
 
 
 ATTACKS = {"kills": kills, "mutations": mutations, "future": future, "mutants": mutants}
@@ -90,12 +109,12 @@ SURVIVORS_MOST = 3
 
 
 def gathered(told: list[Answer], before: Answer) -> Answer:
-    """The answers to keep: those told, and those kept before for attacks, and areas of planted bugs, that nobody
-    ran."""
+    """The answers to keep: those told, and those kept before for attacks, and planted bugs, that nobody ran."""
     answers = {name: keep(told) or before.get(name) for name, keep in ATTACKS.items()}
     kept = before.get("mutants") or {}
     answers["mutants"] = answers["mutants"] and {
-        area: one if one["planted"] else kept.get(area, one) for area, one in answers["mutants"].items()
+        area: _kept(area, planted(area, kept.get(area, one)) | planted(area, one))
+        for area, one in answers["mutants"].items()
     }
     return answers
 
@@ -120,12 +139,12 @@ def table(answers: Answer) -> str:
         return "\n".join([*rows, f"| a bug planted in the program | {NOT_RUN} | | |"])
     for area, one in areas.items():
         words = f"a bug planted in: {area}"
-        today = len({bug.name for bug in BUGS if bug.area == area})
-        if not one["planted"]:
+        done, rest = len(planted(area, one)), len(left(area, one))
+        if not done:
             rows.append(f"| {words} | {NOT_RUN} | | |")
             continue
-        part = "" if one["planted"] == today else f" (of {today})"
-        rows.append(_row(words, one["planted"], one["planted"] - len(one["survivors"]), one["survivors"], part))
+        part = f" ({rest} not planted)" if rest else ""
+        rows.append(_row(words, done, done - len(one["survivors"]), one["survivors"], part))
     return "\n".join(rows)
 
 
@@ -201,6 +220,9 @@ def main() -> int:
     before = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
     answers = gathered(told, before)
     print(table(answers))
+    for area, one in (answers["mutants"] or {}).items():
+        for name in left(area, one):
+            print(f"not planted: {name}", file=sys.stderr)
     if given.write:
         KEPT.write_text(json.dumps(answers, indent=1) + "\n", encoding="utf-8")
         PAGE.write_text(page_with(table(answers), PAGE.read_text(encoding="utf-8")), encoding="utf-8")

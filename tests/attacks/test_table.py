@@ -42,18 +42,31 @@ def test_what_did_not_hold_is_shown_and_counts() -> None:
 
 
 def test_planted_bugs_of_several_runs_come_together() -> None:
-    here = [bug for bug in BUGS if bug.area == "metrics"]
-    parts = [{"noticed": {here[0].name: False}}, {"noticed": {here[1].name: True, "gone.py: no such bug": False}}]
+    here = attacks.names_of("metrics")
+    parts = [{"noticed": {here[0]: False}}, {"noticed": {here[1]: True, "gone.py: no such bug": False}}]
     answers = attacks.gathered(parts, {})
     row = next(line for line in attacks.table(answers).splitlines() if "metrics" in line)
-    assert f"| 2 (of {len({bug.name for bug in here})}) | 1 | `{here[0].name}` |" in row
-    assert attacks.broken(answers) == []
-    assert attacks.broken(attacks.gathered([{"noticed": {bug.name: False for bug in here[:4]}}], {})) == ["mutants"]
-    kernel = [{"noticed": {bug.name: True for bug in BUGS if bug.area == "kernel"}}]
+    assert f"| 2 ({len(here) - 2} not planted) | 1 | `{here[0]}` |" in row
+    assert attacks.broken(answers) == [] and attacks.left("metrics", answers["mutants"]["metrics"]) == here[2:]
+    assert attacks.broken(attacks.gathered([{"noticed": dict.fromkeys(here[:4], False)}], {})) == ["mutants"]
+    kernel = [{"noticed": dict.fromkeys(attacks.names_of("kernel"), True)}]
     both = attacks.gathered(kernel, answers)["mutants"]
-    assert both["metrics"] == answers["mutants"]["metrics"] and both["kernel"]["planted"] == both["kernel"]["of"], (
-        "one area run anew"
-    )
+    assert both["metrics"] == answers["mutants"]["metrics"], "one area run anew"
+    assert attacks.left("kernel", both["kernel"]) == []
+
+
+def test_a_run_of_some_bugs_of_an_area_leaves_the_others() -> None:
+    here = attacks.names_of("metrics")
+    before = attacks.gathered([{"noticed": {here[2]: False, here[0]: False, here[1]: True}}], {})
+    found = attacks.gathered([{"noticed": {here[0]: True, here[1]: False, here[3]: True}}], before)["mutants"]
+    outcomes = dict(zip(here, (True, False, False, True)))
+    assert attacks.planted("metrics", found["metrics"]) == outcomes, "planted anew: its last outcome"
+
+
+def test_every_bug_has_a_mark_of_its_own() -> None:
+    for area in {bug.area for bug in BUGS}:
+        names = attacks.names_of(area)
+        assert len({attacks.mark(name) for name in names}) == len(names)
 
 
 def test_a_run_of_earlier_answers_writes_both_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
