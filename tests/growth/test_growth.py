@@ -1,7 +1,7 @@
 """No scheduler and no shutdown policy grows faster than it should: steps of compiled code, and rows that a View shows,
 are counted; nothing is timed.
 
-The limits are exponents of the steps a job (0: the same for ever; 1: proportional). Those of DESIGN are 0.15; worlds as
+The limits are exponents of the steps a job (0: the same for ever; 1: proportional). The aim is 0.15; worlds as
 small as these add logarithms and the way from short queues to long ones, hence 0.3. What is allowed more stands below,
 each with its reason.
 """
