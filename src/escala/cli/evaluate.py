@@ -68,7 +68,7 @@ def evaluate(
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Judge a trained agent beside classic policies, day by day. What was found stays with it too, in its judged.json."""
+    """Judge a trained agent beside classic policies, day by day. What is found stays with it too (judged.json)."""
     from escala.metrics import compare as comparing
     from escala.sharing import evidence
 

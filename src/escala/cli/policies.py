@@ -39,8 +39,8 @@ OWN_LINES = {
     "(slurm:KEY=VALUE)",
     "escala": "easy:queue=escala:guard=24h, a queue in the order of a score that was searched on several logs (docs: "
     "how-to/queue)",
-    "rollout": "look-ahead: what fits is tried on sampled futures (rollout:K, K of them, 32; behind it options, below); "
-    "some 0.1 s a job",
+    "rollout": "look-ahead: what fits is tried on sampled futures (rollout:K, K of them, 32; behind it options, "
+    "below); some 0.1 s a job",
 }
 CHANGING = {
     "wfp3": "WFP3: the cube of wait / walltime, times cores",
