@@ -179,9 +179,9 @@ def _by_log(logs: Mapping[str, Any]) -> list[str]:
             [[name, f"`{log['chosen']}`", _of_guard(log), f"{log['seconds']:.0f}"] for name, log in logs.items()],
         ),
         "The last column is the wall clock of `tune` on one core, beside some seven other processes on two cores. The "
-        "aims were 5 minutes (300 s) for KTH-SP2 and 20 (1 200 s) for Curie, alone on two cores. KTH-SP2 took 333 s so, "
-        "on a machine about half as fast as that of docs/performance.md, and with the same outcome; Curie was not timed "
-        "so. "
+        "aims were 5 minutes (300 s) for KTH-SP2 and 20 (1 200 s) for Curie, alone on two cores. KTH-SP2 took 333 s "
+        "so, on a machine about half as fast as that of docs/performance.md, and with the same outcome; Curie was not "
+        "timed so. "
         f"Searches were {_searches(logs)}, where `tune` makes 3.",
     ]
 
