@@ -177,3 +177,14 @@ def test_a_head_that_needs_more_nodes_than_are_awake_together_starts(
     if scheduler in ("fcfs", "easy", "saf"):  # elsewhere later jobs pass for as long as they come
         wait = {"timeout:0": 0, "arrivals-known": 0}.get(shutdown, 20 if shutdown.endswith(":20") else 50)
         assert start <= 25 + wait + 12 + 5 + 20 + 20 + 12, "held; what runs; switching off, on, on; a job that passed"
+
+
+def test_who_passes_a_held_head_may_have_what_it_does_without(run: Engine) -> None:
+    """200 s to switch on, and jobs that ask for nodes. A (held to 301) has one core of node 0, which boots to 501. Head
+    H (two cores, held to 1302) counts no core that is not on: its are A's, from 511 on, and one of node 1, where B ends
+    at 1081. It does without the other core of node 0: P (held to 393) claims it, though it runs beyond 1081."""
+    jobs = [job("Z", 0, 10, 2, nodes=1), job("B", 1, 800, 2), job("A", 300, 10)]
+    jobs += [job("H", 302, 10_000, 2), job("P", 303, 900)]
+    got = run(jobs, [2, 2], "easy", power={**POWER, "switch_on_s": 200.0}, shutdown="hold:0.1", start_off=True)
+    assert got.start == {"Z": 201, "B": 281, "A": 501, "H": 1081, "P": 501}
+    assert (got.nodes["A"], got.nodes["P"], got.nodes["H"]) == ("0", "0", "0-1")
