@@ -132,3 +132,13 @@ def test_a_strict_head_wakes_as_many_nodes_as_it_lacks(run: Engine) -> None:
     got = run([wide("H", 5, 10, 3, 3)], [2, 2, 2, 2], "fcfs", shutdown="timeout:100", start_off=True)
     assert got.start["H"] == 25 and got.nodes["H"] == "0-2"
     assert all(state != "switching_on" for state, _, _ in got.life(3))
+
+
+def test_who_passes_on_a_node_that_is_on_and_one_that_is_off(run: Engine) -> None:
+    """R has node 0 from 20 to 120, node 1 is on, node 2 off. Head H asks for both cores of node 0. P asks for two
+    nodes: from 31 it would end in time on node 1, and not on node 2, which is on from 51. Neither is H's, so it
+    passes."""
+    jobs = [wide("R", 0, 100, 1, 2), wide("Q", 0, 1, 1, 1), wide("H", 30, 10, 1, 2), wide("P", 31, 80, 2, 2)]
+    got = run(jobs, [2, 1, 1], "easy", power=POWER, shutdown="timeout:1000", start_off=True)
+    assert got.start == {"R": 20, "Q": 20, "H": 120, "P": 51}
+    assert (got.nodes["H"], got.nodes["P"]) == ("0", "1-2")
