@@ -203,6 +203,7 @@ def test_without_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, escala_:
     outcome = escala_("beside", "slurm")
     assert outcome.status == 2 and "squeue: no such program on the PATH" in outcome.err and not Path("beside").exists()
     assert "no such file" in escala_("beside", "status").err
+    assert "unknown scheduler 'zz'" in escala_("beside", "slurm", "--scheduler", "zz").err, "said before Slurm is asked"
 
 
 def test_a_service_says_how_it_does(clients: Path) -> None:

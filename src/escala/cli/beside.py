@@ -115,6 +115,7 @@ def slurm(
         from escala.bridges.exposed import check_free
 
         check_free(metrics)
+    pair = policies([scheduler], [shutdown])
     with ExitStack() as held:
         with progress() as begin:
             begin("looking at Slurm")
@@ -124,7 +125,6 @@ def slurm(
             period = about.get("period_s", period)
             hands = hands_of(mode, at, guards, eyes, folder, period, first, held)
             begin("making the desk")
-            pair = policies([scheduler], [shutdown])
             desk = Desk(at.platform, pair[0][0], pair[1][0], **options)
             desk.warm()
             folder.mkdir(parents=True, exist_ok=True)
