@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -68,12 +67,6 @@ class Wanted(NamedTuple):
     settings: dict[str, Any]
     on: str
     n_trials: int | None = None
-
-
-def are_wanted(given: Mapping[str, Any]) -> bool:
-    """Do these options of the verb ask for several agents? Only then its engine means anything."""
-    texts = "".join([given["preset"] or "", *(given["learn"] or ())])
-    return given["seeds"] is not None or given["n_trials"] is not None or "," in texts or ".." in texts
 
 
 def settings_of(learn: list[str] | None) -> dict[str, Any]:

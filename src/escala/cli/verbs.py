@@ -234,9 +234,11 @@ def _extras(path: str, given: Mapping[str, Any]) -> list[str]:
     """The extras that a verb needs with these options."""
     wanted, engine = list(EXTRAS.get(path, ())), True
     if path == "train":
-        from escala.cli.several import are_wanted
+        from escala.cli import several
 
-        engine = are_wanted(given)
+        settings = several.settings_of(given["learn"])
+        asked = (given["preset"], given["seed"], given["seeds"], settings, given["n_trials"])
+        engine = several.wanted(*asked, on=None) is not None  # else --on is refused
     for option, (values, extra) in BROUGHT.items():
         verb, _, name = option.rpartition(" ")
         meant = verb in ("", path) and (engine or name != "on")
