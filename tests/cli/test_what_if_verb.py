@@ -19,7 +19,10 @@ def test_the_verb(escala_: Escala, log: Path, tmp_path: Path) -> None:
     done = escala_(*asked, "--out", out)
     assert done.status == 0, done.err
     assert (
-        "nodes +4 nodes" in done.out and "Mean wait by cores of the job" in done.out and (out / "report.html").exists()
+        "+4 nodes" in done.out
+        and "nodes +4 nodes" not in done.out
+        and "Mean wait by cores of the job" in done.out
+        and (out / "report.html").exists()
     )
     told = json.loads(escala_(*asked, "--json").out)
     assert len(told["worlds"]) == 6 and told["jobs_in_all"] == 4

@@ -160,7 +160,7 @@ def node_changes(site: Site, text: str) -> list[Change]:
     found = []
     for by in _steps(wanted, len(members), text):
         if by:
-            shown = f"{name or 'nodes'} {by:+d} node{'s' if abs(by) != 1 else ''}"
+            shown = f"{name} {by:+d} node{'s' if abs(by) != 1 else ''}".strip()
             found.append(Change(shown, resized(site, members, by), by, name))
     return found
 

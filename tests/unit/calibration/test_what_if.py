@@ -126,7 +126,7 @@ def _log() -> Workload:
 def test_waits_by_hand() -> None:
     """Two nodes: 0 0 1 1 2 2 h; three: 0 0 0 1 1 1 h; one: 0 to 5 h."""
     found = what_if(_log(), "2x4", nodes=["-1,+1"], schedulers=["easy"])
-    assert found.rows["change"].to_list() == ["as it is", "nodes -1 node", "nodes +1 node"]
+    assert found.rows["change"].to_list() == ["as it is", "-1 node", "+1 node"]
     assert found.rows["mean_wait_s"].to_list() == [3600.0, 2.5 * 3600, 1800.0] and found.jobs == 6
     assert found.sizes.select("2-4").to_series().to_list() == found.rows["mean_wait_s"].to_list()
     assert found.rows["nodes"].to_list() == [2, 1, 3] and "energy_j" not in found.rows.columns
