@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from escala.kernel.single import WALKED
 from tests.golden.hand import Engine, job
 
 
@@ -105,3 +106,15 @@ def test_those_who_pass_the_head_in_one_decision_share_what_it_leaves(run: Engin
     each, 500 s) come together: B takes that core, C waits for H's end."""
     jobs = [single("A", 0, 100, 2), single("H", 1, 50, 3), single("B", 2, 500), single("C", 2, 500)]
     assert run(jobs, [4], "easy").start == {"A": 0, "B": 2, "H": 100, "C": 150}
+
+
+def test_what_a_head_left_on_its_node_is_not_kept_for_the_next(run: Engine) -> None:
+    """Two nodes of 4 cores, heads by count alone. S (all of one node, to 20) is promised node 0 and has it from 10 to
+    12, when it ends early. Then P is the head: 6 cores at 40, which leaves 2 of 8. Z (2 cores of one node, 100 s) takes
+    those on node 0, of which S left none. So many wait behind that Z is found in the search tree."""
+    jobs = [job(name, 0, length, 4, single_node=True) for name, length in (("X", 10), ("Y", 40))]
+    jobs += [job("S", 1, 2, 4, walltime_s=10, single_node=True), job("P", 1, 5, 6)]
+    jobs += [job("Z", 1, 100, 2, single_node=True), *(job(f"w{k}", 1, 1, 8) for k in range(WALKED))]
+    got = run(jobs, [4, 4], "easy", head="latest-released")
+    assert {name: got.start[name] for name in "XYSPZ"} == {"X": 0, "Y": 0, "S": 10, "P": 40, "Z": 12}
+    assert got.nodes["Z"] == "0"
