@@ -184,7 +184,7 @@ def lacking(job: Mapping[str, Any], platform: Platform, parts: Parts | None, row
         none = f"feature {quoted(strange)}, which no node of platform {platform.name!r} has"
         return none, "give one that some node has"
     name = f"platform {quoted(platform.name)}"
-    if parts is None or parts.parts[row] == 0:
+    if parts is None or (parts.anywhere[row] and not parts.which[row]):
         return f"{number_of(job['cores'], 'core')}, and {name} has {platform.total_cores}", "use a larger platform"
     if parts.never is not None and parts.never[row]:
         have = ", ".join(kind.partition(":")[2] for kind in platform.resources if kind.startswith(f"{GPU}:"))

@@ -24,6 +24,7 @@ from escala.platform.constraints import (
     refuse_others,
     strange_in,
 )
+from escala.platform.sharers import amounts_of
 from escala.workload.shapes import EXCLUDED, FEATURES, PLACES, REQUIRED
 
 Ints = NDArray[np.int64]
@@ -52,6 +53,23 @@ class Allowed:
         order = rows[np.argsort(self.which[rows], kind="stable")]
         sets, first = np.unique(self.which[order], return_index=True)
         yield from zip(sets.tolist(), np.split(order, first[1:]), strict=True)
+
+
+def by_nodes(
+    allowed: Allowed | None, rows: Ints, platform: Platform, kinds: list[str]
+) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """(cores and these further kinds of the different nodes of a platform, int64 [shapes, 1 + kinds], how many there
+    are of each, those of these jobs that may lie on them and on no others)."""
+    none = np.zeros(platform.n_nodes, np.int64)
+    amounts = amounts_of(platform)
+    columns = [platform.cores, *(amounts.get(kind, none) for kind in kinds)]
+    shapes, of_node, counts = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True, return_counts=True)
+    if allowed is None:
+        yield shapes, counts, rows
+        return
+    for which, mine in allowed.by_set(rows) if len(rows) else ():
+        counts = np.bincount(of_node.ravel()[allowed.mask(which, platform.n_nodes)], minlength=len(shapes))
+        yield shapes[counts > 0], counts[counts > 0], mine
 
 
 def told_by(job: Mapping[str, Any]) -> str:

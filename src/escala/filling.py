@@ -33,7 +33,9 @@ def fill_orders(
     if plan.ordering in codes.PACKING and plan.keys is not None and "keys" not in found and w.o[i, 0]["plain"] == 0:
         job = w.job[i, :n]
         length_us = w.forecast[i, :n]["order"] if w.forecast.shape[1] > 0 else job["walltime"]
-        found["keys"] = packing_keys(plan.ordering, length_us, job, w.shape[i, :n], w.demand[i, :n])
+        found["keys"] = packing_keys(
+            *(plan.ordering, length_us, job, w.shape[i, :n], w.demand[i, :n], int(w.o[i, 0]["n_kinds"]))
+        )
         rows = slice(n)
     keys, fixed, linear = found.get("keys", plan.keys), found.get("fixed", plan.fixed), found.get("terms", plan.terms)
     by_lane = plan.queueing in codes.BY_LANE and keys is not None and not plan.by_user
@@ -59,15 +61,16 @@ def fill_orders(
             _fill_users(w.user[i], k, terms, w.job[i, :n]["user"][w.order[i, 0, :n]] if plan.by_user else None)
 
 
-def packing_keys(ordering: int, length_us: NDArray[Any], job: Any, shape: Any, demand: Any) -> NDArray[Any]:
+def packing_keys(ordering: int, length_us: NDArray[Any], job: Any, shape: Any, demand: Any, kinds: int) -> NDArray[Any]:
     """The keys of an order of packing where some jobs go by nodes: of BY_TETRIS its scores, which do not depend on what
     is free; of BY_PACKER places that have jobs side by side which ask for the same. length_us [jobs]: by which the
-    queue is ordered; job: JOB [jobs]; shape: SHAPE [jobs or 0]; demand: int [jobs or 0, kinds]."""
+    queue is ordered; job: JOB [jobs]; shape: SHAPE [jobs or 0]; demand: int [jobs or 0, kinds and SHARERS]; kinds: how
+    many are resources."""
     shaped = shape if len(shape) else np.zeros(len(job), shape.dtype)
     several = job["single"] == 2
     if ordering == codes.BY_TETRIS:
         parts = np.where(several, shaped["parts"], job["single"])
-        wanted = job["cores"] + (parts * demand.sum(axis=1) if len(demand) else 0)
+        wanted = job["cores"] + (parts * demand[:, :kinds].sum(axis=1) if len(demand) else 0)
         return np.asarray(-(0.5 * wanted + 0.5 / (length_us / 1e6)))
     columns = [np.where(several, shaped[name], 0) for name in ("parts", "share", "less", "large", "most")]
     columns += [shaped["allowed"], job["single"], job["cores"], *(demand.T if len(demand) else ())]

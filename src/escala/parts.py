@@ -3,32 +3,33 @@
 A job of n nodes has n parts, each on a node of its own, and a single-node job one. Its cores are spread evenly over
 them, by whole tasks; of memory by the core and GPUs by the task each node gives what its largest part needs. Without
 `nodes`, a job that asks for something of each node, or for whole ones, has the fewest that could hold it; other tasks
-pack as they fit: each is a part, and a node may hold several. On which nodes parts may lie: `escala.allowed`.
+pack as they fit: each is a part, and a node may hold several. On which nodes parts may lie: `escala.allowed`; who has
+them to itself: `escala.whole`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.allowed import Allowed, allowed_of
+from escala.allowed import Allowed, allowed_of, by_nodes
 from escala.errors import EscalaError, number_of, quoted, said_of
 from escala.kernel.state import World
 from escala.partitions import Parted, parted_of
 from escala.platform import Platform
 from escala.platform.constraints import has_features, has_names
+from escala.platform.sharers import SHARERS
 from escala.platform.site import GPU, MEMORY
+from escala.whole import asking_whole, one_size, sharers_in
 from escala.workload import Workload
 from escala.workload.shapes import EXCLUSIVE, FEATURES, KIND, OF_GPUS, OF_MEMORY, OF_TASKS, PLACES
 from escala.workload.tasks import MOST, ints_of, tasks_of
 
 Ints = NDArray[np.int64]
-OF_SOME = "on which some of them may lie"
-"""The end of a reason why a column does not count: it does for the other jobs."""
 MOST_CELLS = 1_000_000  # of a table of jobs x shapes of nodes
 MOST_GROUPS = 24
 """See `Parts.groups`."""
@@ -60,8 +61,14 @@ class Parts:
     @property
     def single(self) -> Ints:
         """As in the kernel's JOB: 0: cores of any nodes, 1: one node, 2: as these tables say."""
-        plain = (self.held == self.cores) & (self.which == 0)
+        plain = (self.held == self.cores) & (self.which == 0) & ~(self.anywhere & (self.parts > 0))
         return np.where(self.parts > 1, 2, np.where(plain, self.parts, 2))
+
+    @property
+    def anywhere(self) -> NDArray[np.bool_]:
+        """Which jobs ask for cores of any nodes. Where some jobs have nodes to themselves, these have a part for each
+        core, and a node may hold one more than there are."""
+        return (self.parts == 0) | (self.most > self.parts)
 
     @property
     def sizes(self) -> Ints:
@@ -106,7 +113,7 @@ class Parts:
         """What a job needs, in words."""
         parts, most = int(self.parts[row]), int(self.most[row])
         each = [number_of(int(self.share[row]), "core")]
-        asked = {kind: int(values[row]) for kind, values in self.demands.items() if values[row] > 0}
+        asked = {kind: int(values[row]) for kind, values in self.demands.items() if values[row] > 0 and kind != SHARERS}
         kinds = any(kind.startswith(f"{GPU}:") for kind in asked)
         each += [_amount(kind, count) for kind, count in asked.items() if not (kinds and kind == GPU)]
         what = "node" if parts == 1 else "nodes" if most == 1 else f"tasks (at most {most} on a node)"
@@ -119,7 +126,7 @@ class Parts:
         at = np.flatnonzero(self.parts > 0)
         if len(at):
             wanted = np.stack([self.share, *self.demands.values()], axis=1)
-            for shapes, counts, rows in _by_nodes(self.allowed, at, platform, list(self.demands)):
+            for shapes, counts, rows in by_nodes(self.allowed, at, platform, list(self.demands)):
                 room = np.zeros(len(rows), np.int64)
                 for shape, count in zip(shapes, counts, strict=True):
                     room += count * np.minimum(_times(shape, wanted[rows]), self.most[rows])
@@ -184,9 +191,9 @@ def of_columns(cores: Ints, single: NDArray[np.bool_], demands: dict[str, Ints])
     return Parts(cores, parts, np.ones_like(parts), cores, cores, parts, demands)
 
 
-def counting(jobs: Any, platform: Platform, parted: Parted | None = None) -> dict[str, str]:
+def counting(jobs: Any, platform: Platform) -> dict[str, str]:
     """The columns by which some jobs of a table ask for more than cores of any nodes: "" where they count on a
-    platform, else why they do not. parted: whole nodes may be asked for by partitions too."""
+    platform, else why they do not."""
     why = dict.fromkeys(OF_TASKS, "")
     why |= dict.fromkeys(OF_MEMORY, "" if MEMORY in platform.resources else "counts no memory")
     why |= dict.fromkeys(OF_GPUS, "" if GPU in platform.resources else "has no GPUs")
@@ -194,30 +201,7 @@ def counting(jobs: Any, platform: Platform, parted: Parted | None = None) -> dic
     why |= dict.fromkeys(PLACES, "" if has_names(platform) else "has no names of nodes")
     why[FEATURES] = "" if has_features(platform) else "has no features of nodes"
     why[EXCLUSIVE] = ""
-    found = {one: why[one] for one in why if one in jobs.columns and jobs[one].null_count() < len(jobs)}
-    asking = _exclusive(jobs, parted)
-    if asking.any() and platform.cores.min() < platform.cores.max():
-        columns = [one for one in found if not found[one]]
-        alike = whole_nodes(asking, allowed_of(jobs, platform, columns, parted), platform) > 0
-        some = f", {OF_SOME}" if alike.any() else ""
-        found[EXCLUSIVE] = "" if alike[asking].all() else f"has nodes of several sizes{some}"
-    return found
-
-
-def _exclusive(jobs: Any, parted: Parted | None) -> NDArray[np.bool_]:
-    """Which jobs ask for whole nodes, by themselves or by their partition, bool [jobs]."""
-    asking: NDArray[np.bool_] = ints_of(jobs, EXCLUSIVE, 0) > 0
-    return asking if parted is None else asking | parted.exclusive
-
-
-def whole_nodes(asking: NDArray[np.bool_], allowed: Allowed | None, platform: Platform) -> Ints:
-    """int64 [jobs]: cores of the nodes that jobs have whole; 0 for one that does not ask for whole nodes, or may lie on
-    nodes of several sizes."""
-    size = np.zeros(len(asking), np.int64)
-    for cores, _, rows in _by_nodes(allowed, np.flatnonzero(asking), platform, []):
-        least = cores.min(initial=platform.cores.max())
-        size[rows] = least if least >= cores.max(initial=0) else 0
-    return size
+    return {one: why[one] for one in why if one in jobs.columns and jobs[one].null_count() < len(jobs)}
 
 
 def beside_cores(workloads: Iterable[Workload], platform: Platform) -> list[str]:
@@ -234,22 +218,6 @@ def _kinds(platform: Platform) -> list[str]:
     return [kind for kind in platform.resources if kind.startswith(f"{GPU}:")]
 
 
-def _by_nodes(
-    allowed: Allowed | None, rows: Ints, platform: Platform, kinds: list[str]
-) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """(cores and these further kinds of the different nodes of a platform, int64 [shapes, 1 + kinds], how many there
-    are of each, those of these jobs that may lie on them and on no others)."""
-    none = np.zeros(platform.n_nodes, np.int64)
-    columns = [platform.cores, *(platform.resources.get(kind, none) for kind in kinds)]
-    shapes, of_node, counts = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True, return_counts=True)
-    if allowed is None:
-        yield shapes, counts, rows
-        return
-    for which, mine in allowed.by_set(rows) if len(rows) else ():
-        counts = np.bincount(of_node.ravel()[allowed.mask(which, platform.n_nodes)], minlength=len(shapes))
-        yield shapes[counts > 0], counts[counts > 0], mine
-
-
 def _times(have: Ints, wanted: Ints) -> Ints:
     """How many times each of `wanted` [jobs, kinds] fits into `have` [kinds]."""
     return (have // np.maximum(wanted, 1) + np.where(wanted > 0, 0, 1 << 40)).min(axis=1)
@@ -262,7 +230,7 @@ def parts_of(workload: Workload, platform: Platform) -> Parts | None:
     cores, single, demands = jobs["cores"].to_numpy(), jobs["single_node"].to_numpy(), demands_of(workload, platform)
     with said_of(f"workload {quoted(workload.name)}"):
         parted = parted_of(jobs, platform)
-        columns = [name for name, why in counting(jobs, platform, parted).items() if not why or name == EXCLUSIVE]
+        columns = [name for name, why in counting(jobs, platform).items() if not why]
         if columns or parted is not None:
             return _Asked(jobs, platform, columns, demands, parted).parts()
     return of_columns(cores, single, demands) if single.any() or demands else None
@@ -282,7 +250,8 @@ class _Asked:
             self._ints(name) for name in (*OF_MEMORY, *OF_GPUS)
         )
         self.allowed = allowed_of(jobs, platform, columns, parted)
-        self.whole = whole_nodes(_exclusive(jobs, parted), self.allowed, platform)
+        self.asking = asking_whole(jobs, parted)
+        self.whole = one_size(self.asking, self.allowed, platform)
         if parted is not None:
             self.nodes = np.where(parted.one, 1, self.nodes)
         if self.allowed is not None:
@@ -294,18 +263,20 @@ class _Asked:
 
     def parts(self) -> Parts:
         """All of it."""
-        of_each = (self.memory_node > 0) | (self.gpus_node > 0) | (self.whole > 0)
+        of_each = (self.memory_node > 0) | (self.gpus_node > 0) | self.asking
         nodes = np.where(self.nodes < 0, 0, self.nodes)
         least = np.flatnonzero((self.nodes < 0) & of_each)
-        for shapes, counts, rows in _by_nodes(self.allowed, least, self.platform, [MEMORY, GPU]):
+        for shapes, counts, rows in by_nodes(self.allowed, least, self.platform, [MEMORY, GPU]):
             for few in np.array_split(rows, 1 + len(rows) * len(shapes) // MOST_CELLS):
                 nodes[few] = self._fewest(shapes, counts, few)
         packs = (self.per > 1) | (self.per_node > 0) | (self.gpus_task > 0) | (self.memory_core > 0)
         packs |= self.allowed.which > 0 if self.allowed is not None else False
-        packed = (nodes == 0) & packs
-        parts = np.where(packed, self.tasks, nodes)
-        by_task = self.cores == self.tasks * self.per
-        grain = np.where(by_task & (self.tasks >= parts), self.per, 1)
+        alone = self.asking & (self.whole == 0)
+        loose = (nodes == 0) & ~packs & alone.any()
+        packed, tasks = (nodes == 0) & (packs | loose), np.where(loose, self.cores, self.tasks)
+        parts = np.where(packed, tasks, nodes)
+        by_task = self.cores == tasks * self.per
+        grain = np.where(by_task & (tasks >= parts), self.per, 1)
         units, spread = np.maximum(self.cores, parts * grain) // grain, np.maximum(parts, 1)
         share = grain * -(-units // spread)
         less = np.where(packed, share, grain * (units // spread))
@@ -313,10 +284,13 @@ class _Asked:
             all_ = np.maximum(share, self.whole)
             share, less = (np.where(self.whole > 0, all_, x) for x in (share, less))
         large = np.where(share == less, parts, units % spread)
-        most = np.where(packed, np.minimum(np.where(self.per_node > 0, self.per_node, self.tasks), parts), 1)
-        of_part = np.where(packed, 1, -(-self.tasks // spread))  # tasks
-        further = self._further(share, of_part, parts > 0)
-        return Parts(self.cores, parts, most, share, less, large, *further, self.allowed, self.parted)
+        most = np.where(packed, np.minimum(np.where(self.per_node > 0, self.per_node, tasks), parts), 1)
+        most += loose  # see `Parts.anywhere`
+        of_part = np.where(packed, 1, -(-tasks // spread))  # tasks
+        demands, never = self._further(share, of_part, parts > 0)
+        if alone.any():
+            demands[SHARERS] = sharers_in(alone, self.platform)
+        return Parts(self.cores, parts, most, share, less, large, demands, never, self.allowed, self.parted)
 
     def _fewest(self, shapes: Ints, counts: Ints, rows: Ints) -> Ints:
         """The fewest nodes that could hold each of these jobs, with its tasks dealt out evenly, of so many of each

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from escala.errors import EscalaError, one_line
 from escala.foresight import plain
+from escala.jobs import EndedJob, QueuedJob, RunningJob
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
-from escala.sealed import Budget, Command, EndedJob, QueuedJob, RunningJob, eyes, foresight, hands, memory
+from escala.sealed import Budget, Command, eyes, foresight, hands, memory
 
 LONGEST_S = 1e12
 
@@ -77,7 +78,8 @@ class View:
 
     @property
     def free_cores(self) -> NDArray[np.int64]:
-        """Cores of each node that no job holds, int64 [nodes], whatever the node's power state."""
+        """Cores of each node that no job holds, int64 [nodes], whatever the node's power state; 0 where a job has the
+        node to itself."""
         return self._see("free_cores")
 
     @property
@@ -104,6 +106,8 @@ class View:
         room = np.minimum(self.free_cores // job.part_cores, job.parts_per_node)
         for demand, left in zip(job.demand, self.free_kinds.T, strict=True):
             room = np.minimum(room, left // demand) if demand > 0 else room
+        if job.exclusive:
+            room = room * (self.free_cores == self.node_cores)
         return room * self.node_sets[job.node_set] if job.node_set else room
 
     @property

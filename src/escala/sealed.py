@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError, number_of
+from escala.jobs import EndedJob, QueuedJob, RunningJob
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, JOB
@@ -35,56 +36,10 @@ MOST_QUESTIONS, LOOKS = 1_000_000, 100
 each node on top."""
 
 
-class QueuedJob(NamedTuple):
-    """A waiting job, as a scheduler may know it."""
-
-    row: int  # names the job in commands
-    cores: int
-    walltime_s: float
-    submit_s: float
-    wait_s: float
-    user: int  # -1: unknown
-    single_node: bool
-    demand: tuple[int, ...]  # per further resource kind (`View.kinds`), of each part
-    parts: int = 0  # each lies on one node; 0: it takes cores of any nodes
-    part_cores: int = 0  # free cores that a node needs to have room for a part
-    parts_per_node: int = 0  # at most
-    node_set: int = 0  # of `View.node_sets`, the nodes on which they may lie
-    partition: str | None = None  # as the log has it, or its queue; None, here and below: it says nothing
-    account: str | None = None
-    qos: str | None = None
-    priority: int | None = None  # that the job brings, not what a site would compute
-    nice: int = 0
-
-
 _job = functools.partial(tuple.__new__, QueuedJob)  # of values in the order of the fields
 NO_PARTS = (0, 0, 0, 0)
-
-
-class EndedJob(NamedTuple):
-    """A job that has ended in this simulation."""
-
-    row: int
-    cores: int
-    user: int  # -1: unknown
-    submit_s: float
-    start_s: float
-    runtime_s: float  # how long it ran
-    walltime_s: float  # its request
-    killed: bool
-
-
-class RunningJob(NamedTuple):
-    """A job that holds cores: running, or waiting for its nodes to be on."""
-
-    row: int
-    cores: int
-    planned_end_s: float  # by walltime; it may end earlier
-    user: int
-    walltime_s: float
-    start_s: float | None  # None: it waits for its nodes to be on
-    # (first node, last node, cores on each), in the order in which they were taken
-    nodes: tuple[tuple[int, int, int], ...]
+NOW = {"free_on": codes.ON}
+ANY = {**NOW, "free_boot": codes.SWITCHING_ON, "free_off": codes.OFF}
 
 
 class Command(NamedTuple):
@@ -126,7 +81,8 @@ def _queued(simulation: Any, i: int, rows: list[int]) -> list[QueuedJob]:
     columns = rows, job["cores"].tolist(), *((us / SECOND).tolist() for us in times), users
     parts = map(repeat, NO_PARTS) if w.o["plain"].item(i) else zip(*_parts(simulation, i, at), strict=True)
     names = map(repeat, UNNAMED) if named is None else zip(*(named[row] for row in rows), strict=True)
-    return list(map(_job, zip(*columns, (job["single"] == 1).tolist(), demands, *parts, *names)))
+    alone = shown.alone(w, i, at)
+    return list(map(_job, zip(*columns, (job["single"] == 1).tolist(), demands, *parts, *names, alone)))
 
 
 def _parts(simulation: Any, i: int, rows: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
@@ -143,6 +99,7 @@ def _parts(simulation: Any, i: int, rows: NDArray[np.int64]) -> list[tuple[int, 
         shape = w.shape[i][rows[many]]
         sets = simulation.shown(i).sets(shape["allowed"])
         found[many] = np.stack([shape["parts"], shape["share"], shape["most"], sets], axis=1)
+        found[np.flatnonzero(many)[shape["most"] > shape["parts"]]] = NO_PARTS  # see `Parts.anywhere`
     return list(map(tuple, found.tolist()))
 
 
@@ -197,14 +154,25 @@ def _free_cores(w: Any, i: int) -> NDArray[np.int64]:
     return free
 
 
+def _open_cores(simulation: Any, i: int) -> NDArray[np.int64]:
+    """Cores of each node that a job may be given: none where one has the node to itself."""
+    free, open_ = _free_cores(simulation.world, i), simulation.shown(i).open(simulation.world, i)
+    return free if open_ is None else free * open_
+
+
 def _idle_since(w: Any, i: int) -> NDArray[np.float64]:
     node = w.node[i]
     idle = (node["power"] == codes.ON) & (_free_cores(w, i) == node["cores"])
     return np.where(idle, node["since"] / SECOND, np.nan)
 
 
-def _free_any(w: Any, i: int) -> int:
-    return sum(w.s[name].item(i) for name in ("free_on", "free_boot", "free_off"))
+def _free_in(simulation: Any, i: int, powers: dict[str, int]) -> int:
+    """Free cores of nodes in these power states, by their counters, but for those that a job has to itself."""
+    w, open_ = simulation.world, simulation.shown(i).open(simulation.world, i)
+    every = sum(w.s[name].item(i) for name in powers)
+    if open_ is None:
+        return every
+    return every - int(_free_cores(w, i)[~open_ & np.isin(w.node["power"][i], list(powers.values()))].sum())
 
 
 def _waiting_work(w: Any, i: int) -> float:
@@ -218,19 +186,20 @@ QUESTIONS: dict[str, Callable[[Any, int], Any]] = {
     "n_nodes": lambda w, i: w.o["n_nodes"].item(i),
     "node_states": lambda w, i: [NODE_STATES[p] for p in w.node["power"][i].tolist()],
     "node_cores": lambda w, i: w.node["cores"][i].astype(np.int64),
-    "free_cores": _free_cores,
-    "free_now": lambda w, i: w.s["free_on"].item(i),
-    "free_any": _free_any,
     "idle_since_s": _idle_since,
 }
 OF_JOBS: dict[str, Callable[[Any, int], Any]] = {
     "queue": _queue,
     "running": _running,
     "kinds": lambda simulation, i: simulation.shown(i).kinds,
+    "free_cores": _open_cores,
+    "free_now": lambda simulation, i: _free_in(simulation, i, NOW),
+    "free_any": lambda simulation, i: _free_in(simulation, i, ANY),
     "free_kinds": lambda simulation, i: simulation.shown(i).free(simulation.world, i),
     "node_sets": lambda simulation, i: simulation.shown(i).node_sets(simulation.world, i),
 }
-"""What is told by numbers that must not tell of jobs to come (`escala.shown`)."""
+"""What is told by numbers that must not tell of jobs to come, or of which a job may have a node to itself
+(`escala.shown`)."""
 FIELDS = ("submit", "runtime", "walltime", "cores", "load", "killed", "single", "user")  # of a job, as unpacked above
 assert JOB.names == FIELDS
 

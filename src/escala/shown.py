@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.platform import Platform
+from escala.platform.sharers import SHARERS, sharers_of
 
 Ints = NDArray[np.int64]
 
 
 class Shown:
-    """kinds: all further ones that the platform has, whatever jobs demand; the tables count `counted`, some of them.
+    """kinds: all further ones that the platform has, whatever jobs demand; the tables count `counted`, some of them,
+    and SHARERS at last where some job has nodes of several sizes to itself: of this is only told who does, and that
+    others find no free core there.
 
     Users and sets of nodes have the numbers of the tables. After `in_order` they have those of the order in which jobs
     of them come, and only sets of jobs that have come are shown; the first is of all nodes."""
@@ -25,7 +28,8 @@ class Shown:
         self._all = np.zeros((platform.n_nodes, len(self.kinds)), np.int64)
         for k, kind in enumerate(self.kinds):
             self._all[:, k] = platform.resources[kind]
-        self._counted = [self.kinds.index(kind) for kind in counted]
+        self._counted = [self.kinds.index(kind) for kind in counted if kind != SHARERS]
+        self._sharers = sharers_of(platform) if SHARERS in counted else 0
         self._users: Ints | None = None
         self._sets: Ints | None = None
         self._known = self._first = np.zeros(0, np.int64)
@@ -60,13 +64,24 @@ class Shown:
             return [()] * len(rows)
         found = np.zeros((len(rows), len(self.kinds)), np.int64)
         if self._counted:  # else the table has no rows
-            found[:, self._counted] = world.demand[i, rows]
+            found[:, self._counted] = world.demand[i, rows, : len(self._counted)]
         return list(map(tuple, found.tolist()))
+
+    def alone(self, world: Any, i: int, rows: Ints) -> list[bool]:
+        """Which of these jobs have nodes of any size to themselves."""
+        if not self._sharers:
+            return [False] * len(rows)
+        found: list[bool] = (world.demand[i, rows, -1] == self._sharers).tolist()
+        return found
+
+    def open(self, world: Any, i: int) -> NDArray[np.bool_] | None:
+        """On which nodes no job is that has them to itself, bool [nodes]; None: there is no such job."""
+        return world.room[i, :, -1] > 0 if self._sharers else None
 
     def free(self, world: Any, i: int) -> Ints:
         """What no job holds of each kind, int64 [nodes, kinds]."""
         found = self._all.copy()
-        found[:, self._counted] = world.room[i]
+        found[:, self._counted] = world.room[i, :, : len(self._counted)]
         return found
 
     def node_sets(self, world: Any, i: int) -> NDArray[np.bool_]:

@@ -28,6 +28,7 @@ from escala.options import Options, Plan, microseconds
 from escala.partitions import pooled
 from escala.parts import most_single
 from escala.platform import Platform
+from escala.platform.sharers import SHARERS, amounts_of
 from escala.predictors import Predictors, by_model
 from escala.result import FORMAT, Result
 from escala.shown import Shown
@@ -89,17 +90,17 @@ class Simulation:
 
     @cached_property
     def kinds(self) -> list[str]:
-        """Resource kinds beyond cores that the platform has and some workload demands."""
+        """Kinds beyond cores that some workload demands: resources of the platform, and at last SHARERS."""
         wanted = {k for one in self.admitted if one.parts is not None for k in one.parts.demands}
-        return [k for k in self.platform.resources if k in wanted]
+        return [k for k in amounts_of(self.platform) if k in wanted]
 
     def _allocate(self, plans: Sequence[Plan]) -> World:
         p, kinds, differ = self.platform, self.kinds, self.platform.node_speed is not None
         jobs = max((len(c.rows) for c in self.admitted), default=0)
         for kind in kinds:
-            if p.resources[kind].max() > MOST_UNITS:
+            if amounts_of(p)[kind].max() > MOST_UNITS:
                 raise EscalaError(
-                    f"platform {p.name!r} has {p.resources[kind].max()} of {kind!r} on a node; at most {MOST_UNITS} "
+                    f"platform {p.name!r} has {amounts_of(p)[kind].max()} of {kind!r} on a node; at most {MOST_UNITS} "
                     "are possible: count it in larger units, and what jobs demand of it too"
                 )
         # else nobody knows which node's GPUs a job had
@@ -162,7 +163,7 @@ class Simulation:
         w, p = self.world, self.platform
         w.node["cores"][i], w.node["profile"][i] = p.cores, p.drawn.profile_of
         for k, kind in enumerate(self.kinds):
-            w.room[i, :, k] = p.resources[kind]
+            w.room[i, :, k] = amounts_of(p)[kind]
         if p.node_speed is not None:
             w.speed[i] = p.node_speed
             w.whole[i, : len(self.admitted[i].rows)] = whole_of(self.workloads[i].jobs, self.admitted[i].rows)
@@ -174,8 +175,7 @@ class Simulation:
         opts, told, o, n_jobs = self.options, self.told[i], self.world.o[i, 0], len(self.admitted[i].rows)
         strict = plan.queueing == codes.STRICT
         can_switch = any(self.platform.profiles[k].can_switch for k in set(self.platform.profile_of.tolist()))
-        # `run` counts decisions
-        asked = _asks(plan)
+        asked = _asks(plan)  # `run` counts decisions
         switching = can_switch and (plan.shutdown != codes.NEVER or opts.start_off or plan.queueing == codes.EXTERNAL)
         # a pool has no ids
         by_count = opts.head == "latest-released" or plan.queueing == codes.EASY_FAST or self.platform.n_nodes == 1
@@ -184,7 +184,7 @@ class Simulation:
             "n_ranks": n_jobs * (1 + plan.has_front),
             "n_nodes": self.platform.n_nodes,
             "n_cores": self.platform.total_cores,
-            "n_kinds": len(self.kinds),
+            "n_kinds": len(self.kinds) - (SHARERS in self.kinds),
             "unit": int(self.platform.cores.max()) == 1,
             "queueing": plan.queueing,
             "ordering": plan.ordering,

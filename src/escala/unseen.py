@@ -15,12 +15,13 @@ import polars as pl
 
 from escala.errors import EscalaWarning, quoted
 from escala.partitions import PARTITION, QUEUE, Parted, apart, pooled
-from escala.parts import OF_SOME, counting
+from escala.parts import counting
 from escala.platform import Platform
 from escala.platform.site import GPU, Site
-from escala.workload.shapes import BEGIN, EXCLUSIVE, KIND, OF_GPUS, OF_NODES, SHAPES
-from escala.workload.tasks import ints_of
+from escala.workload.shapes import BEGIN, KIND, OF_GPUS, OF_NODES, SHAPES
 
+OF_SOME = "on which some of them may lie"
+"""The end of a reason why a column does not count: it does for the other jobs."""
 MIXED = f"GPUs without a kind bind in total only: the platform has several kinds on nodes {OF_SOME}"
 NO_FEATURES = "the platform has no features of nodes"
 SLURM = "the scheduler slurm alone looks at it"
@@ -29,7 +30,6 @@ JOBS = "jobs "
 """The start of a reason that says all by itself: the column does count."""
 ACROSS = f"{JOBS}of several nodes that name several partitions may lie across them, where Slurm takes one"
 BEYOND = f"{JOBS}that say no number of nodes may lie on more than their partition's max_nodes"
-UNLIKE = f"{JOBS}of a partition that is exclusive may get nodes that are not whole"
 CLOSED = f"{JOBS}may lie on nodes that are down, drained or reserved: the scheduler slurm alone looks at that"
 LIMITED = f"{JOBS}may run beyond the limits of QOS: the scheduler slurm alone keeps to them"
 POOL = "environments, rollout, and agents with a guard or a shield take the nodes of all as one pool"
@@ -82,13 +82,10 @@ def says_once(does: Callable[P, R]) -> Callable[P, R]:
 def unseen_in(jobs: pl.DataFrame, platform: Platform, parted: Parted | None = None) -> dict[str, str]:
     """The columns by which some jobs of a table ask for more than a run on a platform gives them, under any scheduler
     but slurm, and why. parted: the partitions that take them."""
-    counts = counting(jobs, platform, parted)
+    counts = counting(jobs, platform)
     asked = [name for name in SHAPES if name != BEGIN and name in jobs.columns and jobs[name].null_count() < len(jobs)]
     why = {name: _why_not(name) if name not in OF_NODES else f"the platform {counts[name]}" for name in asked}
     found = {name: reason for name, reason in why.items() if name not in OF_NODES or counts[name]}
-    if counts.get(EXCLUSIVE):
-        start = "" if ints_of(jobs, EXCLUSIVE, 0).any() else f"{UNLIKE}: "
-        found[EXCLUSIVE] = f"{start}the platform {counts[EXCLUSIVE]}"
     found |= _of_partitions(parted) if parted is not None else {}
     if isinstance(platform, Site):
         found |= {"closed": CLOSED} if platform.closed else {}

@@ -52,7 +52,7 @@ def site(rng: random.Random) -> Site:
 
 def jobs(rng: random.Random, platform: Site, first_s: float, last_s: float, most: int) -> list[dict[str, Any]]:
     """Jobs that come between these times, each with some of what may be asked for."""
-    users, asks, out = rng.sample("abcdefgh", 3), rng.sample(range(8), rng.randint(0, 5)), []
+    users, asks, out = rng.sample("abcdefgh", 3), rng.sample(range(9), rng.randint(0, 5)), []
     for _ in range(rng.randint(1, most)):
         walltime = float(rng.choice((60, 300, 900)))
         row: dict[str, Any] = {
@@ -72,6 +72,7 @@ def jobs(rng: random.Random, platform: Site, first_s: float, last_s: float, most
             {"excluded_nodes": rng.choice(platform.names)},
             {"partition": rng.choice([one.name for one in platform.partitions])},
             {"account": rng.choice("pqr"), "qos": rng.choice("uvw"), "queue": rng.choice("klm")},
+            {"exclusive": rng.random() < 0.5},
         )
         for k in asks:
             row |= told[k] if rng.random() < 0.6 else {}

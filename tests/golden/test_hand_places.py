@@ -88,11 +88,12 @@ def test_a_strict_head_wakes_nodes_on_which_it_may_lie(run: Engine) -> None:
 
 def test_whole_nodes_of_one_size(run: Engine) -> None:
     """Nodes of 8, 4 and 4 cores. A asks for 5 cores on whole nodes with x, which are those of 4: it has both. B, whole
-    on any node, is on nodes of several sizes, so it takes its one core of node 0 alone, and C the rest."""
+    on any node, has node 0 to itself though it takes one core of it: C (7 cores) and D (one) start once A is gone from
+    the others."""
     jobs = [job("A", 0, 10, 5, features="x", exclusive=True), job("B", 1, 10, 1, exclusive=True), job("C", 2, 5, 7)]
     got = run([*jobs, job("D", 3, 5)], [8, 4, 4], "easy", features=[[], ["x"], ["x"]])
-    assert got.start == {"A": 0, "B": 1, "C": 2, "D": 7}
-    assert got.nodes == {"A": "1-2", "B": "0", "C": "0", "D": "0"}
+    assert got.start == {"A": 0, "B": 1, "C": 10, "D": 10}
+    assert got.nodes == {"A": "1-2", "B": "0", "C": "1-2", "D": "2"}
 
 
 def test_the_fewest_nodes_are_those_that_hold_its_tasks(run: Engine) -> None:

@@ -15,6 +15,8 @@ from collections import defaultdict
 from typing import Any
 
 Rows = list[dict[str, Any]]
+WHOLE = 1 << 30
+"""Jobs on a node, when one asks for whole nodes."""
 STATES = ("computing", "idle", "off", "switching_off", "switching_on")
 FOLLOWS = {
     "computing": {"idle"},
@@ -198,7 +200,8 @@ def least_uses(job: dict[str, Any], cores: int) -> dict[str, int]:
 
 
 def nothing_overused(jobs: Rows, places: Rows, workload: Rows, platform: dict[str, Any], until_s: float | None) -> None:
-    """At no instant is more of a resource kind used on a node than the node has; intervals are half-open."""
+    """At no instant is more of a resource kind used on a node than the node has, or is a job on a node beside one that
+    asks for whole nodes; intervals are half-open."""
     asked = {str(row["job_id"]): row for row in workload}
     spans = runs(jobs, until_s)
     changes: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
@@ -206,7 +209,7 @@ def nothing_overused(jobs: Rows, places: Rows, workload: Rows, platform: dict[st
         if place["job_id"] not in spans:
             continue
         start, end = spans[place["job_id"]]
-        uses = {"cores": place["cores"]}
+        uses = {"cores": place["cores"], "alone": WHOLE if asked[place["job_id"]].get("exclusive") else 1}
         if asked[place["job_id"]].get("single_node"):
             uses |= {kind: asked[place["job_id"]].get(f"demand_{kind}") or 0 for kind in platform.get("resources", {})}
         for kind, amount in least_uses(asked[place["job_id"]], place["cores"]).items():
@@ -215,7 +218,7 @@ def nothing_overused(jobs: Rows, places: Rows, workload: Rows, platform: dict[st
         for kind, amount in uses.items():
             changes[place["node"], kind] += [(start, amount), (end, -amount)]
     for (node, kind), events in changes.items():
-        capacity = platform["cores"][node] if kind == "cores" else platform["resources"][kind][node]
+        capacity = {"cores": platform["cores"][node], "alone": WHOLE}.get(kind) or platform["resources"][kind][node]
         used = 0
         for time, amount in sorted(events):  # at one instant what ends comes before what starts
             used += amount

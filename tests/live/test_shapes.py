@@ -16,7 +16,7 @@ from escala.live import Desk, Snapshot
 from escala.live.parts import Lying
 from tests.live import fuzz
 from tests.live.machine import Crowded
-from tests.live.twin import differences, shaped_case
+from tests.live.twin import differences, shaped_case, whole_case
 
 BARE = escala.Platform.uniform(3, 4, power=None, resources={"memory": 100, "gpu": 2})
 FEATURES = (("x",), ("y",), ())
@@ -43,6 +43,12 @@ JOBS = 50
 def test_named_schedulers(scheduler: str, number: int) -> None:
     for shutdown in ("never", "timeout:3"):
         assert differences(shaped_case(scheduler, shutdown, number, JOBS)) == []
+
+
+@pytest.mark.parametrize("scheduler", ["fcfs", "easy", "easy-fast", "conservative", "packer", "tetris", "easy++"])
+def test_nodes_of_several_sizes_that_jobs_have_to_themselves(scheduler: str) -> None:
+    for number in range(3):
+        assert differences(whole_case(scheduler, "timeout:3", number, JOBS)) == []
 
 
 @pytest.mark.parametrize("scheduler", ["fcfs", "easy", "easy-fast", "conservative", "easy:queue=wfp3:guard=9"])

@@ -20,6 +20,7 @@ from tests.oracle.engines import (
     run_kernel,
     state_differences,
 )
+from tests.oracle.whole import draw_whole
 from tests.oracle.worlds import ASKED as SHAPES
 from tests.oracle.worlds import CONSERVATIVE, SCHEDULERS, Case, draw, draw_jobs, draw_platform, is_possible, shape_jobs
 
@@ -109,9 +110,28 @@ def shaped_case(scheduler: str, shutdown: str, number: int, jobs: int, **options
     return case
 
 
+def whole_case(scheduler: str, shutdown: str, number: int, jobs: int) -> Case:
+    """The same on nodes of several sizes, which more jobs have to themselves."""
+    case = shaped_case(scheduler, shutdown, number, jobs)
+    case.platform["cores"] = [4, 8, 4, 6, 4, 12]
+    assert draw_whole(random.Random(f"whole/{number}"), case)
+    return case
+
+
 def world(seed: int, number: int, large: float = 0.05, shaped: bool = False) -> Case | None:
     """World `number` of a seed, always the same. shaped: jobs may ask for more than cores."""
     return askable(draw(random.Random(f"live/{seed}/{number}"), ASKED, 25, large, shaped))
 
 
-__all__ = ["ASKED", "CONSERVATIVE", "KINDS", "askable", "case_of", "differences", "platform_of", "shaped_case", "world"]
+__all__ = [
+    "ASKED",
+    "CONSERVATIVE",
+    "KINDS",
+    "askable",
+    "case_of",
+    "differences",
+    "platform_of",
+    "shaped_case",
+    "whole_case",
+    "world",
+]

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from tests.oracle.engines import differences
 from tests.oracle.gpus import draw_watts
+from tests.oracle.whole import draw_whole
 from tests.oracle.worlds import SCHEDULERS, Case, draw
 
 LARGE, APART = 0.1, 0.1  # shares of the worlds
@@ -24,6 +25,8 @@ def world(seed: int, number: int, schedulers: tuple[str, ...], most_jobs: int, a
     case = draw(random.Random(f"{seed}/{number}"), schedulers, most_jobs, LARGE, True, apart)
     if number % 2:
         draw_watts(random.Random(f"{seed}/{number}/gpus"), case.platform)
+    if number % 4 == 3:
+        draw_whole(random.Random(f"{seed}/{number}/whole"), case)
     return case
 
 

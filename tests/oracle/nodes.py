@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from tests.oracle.world import Allocation, Job, Node
 
 
+ALONE, ALL = "alone", 1 << 20
+"""Of this each node has ALL, where some jobs have nodes of several sizes to themselves: their parts take all of it, and
+those of others one."""
+
+
 class Parts(NamedTuple):
     cores: list[int]  # of each part; the first ones may have more
     most: int  # on one node
@@ -22,8 +27,18 @@ class Parts(NamedTuple):
     allowed: frozenset[int] | None = None  # numbers of the nodes on which they may lie; None: all
 
 
-def parts_of(row: dict[str, Any], nodes: list[Node], partitions: Sequence[dict[str, Any]] = ()) -> Parts | None:
-    """None: cores of any nodes."""
+def is_alone(row: dict[str, Any], nodes: list[Node], partitions: Sequence[dict[str, Any]] = ()) -> bool:
+    """Does a job ask for whole nodes, and may they be of several sizes?"""
+    taking = taking_of(row, partitions) if partitions else None
+    allowed = allowed_of(row, nodes, taking)
+    sizes = {node.cores for node in nodes if allowed is None or node.number in allowed}
+    return len(sizes) > 1 and bool(row.get("exclusive") or (taking and taking[0].get("exclusive")))
+
+
+def parts_of(
+    row: dict[str, Any], nodes: list[Node], partitions: Sequence[dict[str, Any]] = (), beside: bool = False
+) -> Parts | None:
+    """None: cores of any nodes. beside: some jobs are `alone`."""
     kinds = nodes[0].capacity if nodes else {}
     cores, single = int(row["cores"]), bool(row.get("single_node"))
     named = {k.removeprefix("demand_"): v for k, v in row.items() if single and k.startswith("demand_") and v}
@@ -43,10 +58,10 @@ def parts_of(row: dict[str, Any], nodes: list[Node], partitions: Sequence[dict[s
     tasks = row.get("tasks")
     if tasks is None:
         tasks = asked * a_node if asked and a_node else max(-(-cores // per), asked or 1)
-    if count is None and (memory_node or gpus_node or whole):
+    if count is None and (memory_node or gpus_node or exclusive):
         count = fewest(mine, tasks, per, a_node, memory_core, memory_node, gpus_node, gpus_task)
     if count is None and per == 1 and not a_node and not memory_core and not gpus_task and allowed is None:
-        return None
+        return Parts([1] * cores, cores, {ALONE: 1}) if beside else None
     if count is None:  # tasks pack as they fit
         each = per if tasks * per == cores else -(-cores // tasks)
         found, most, tasks_in_part = [each] * tasks, a_node or tasks, 1
@@ -67,6 +82,7 @@ def parts_of(row: dict[str, Any], nodes: list[Node], partitions: Sequence[dict[s
         demands[f"gpu:{kind}"] = demands["gpu"]
     wanted = {name: max(amount, named.get(name, 0)) for name, amount in (named | demands).items()}
     wanted = {name: amount for name, amount in wanted.items() if amount}
+    wanted |= {ALONE: ALL if is_alone(row, nodes, partitions) else 1} if beside else {}
     return Parts(found, most, wanted, bool(kind and some and f"gpu:{kind}" not in kinds), allowed)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from tests.oracle import gpus
 from tests.oracle.energy import ledgers, merged
 from tests.oracle.lanes import lane_of, lanes_of
-from tests.oracle.nodes import could_hold, lasts, parts_of
+from tests.oracle.nodes import ALL, ALONE, could_hold, is_alone, lasts, parts_of
 from tests.oracle.schedulers import scheduler as find_scheduler
 from tests.oracle.schedulers import split
 from tests.oracle.shutdown import shutdown as find_shutdown
@@ -130,8 +130,11 @@ def make_jobs(
     rows: list[Job] = []
     total = sum(node.cores for node in nodes)
     lanes = lanes_of(jobs, len(nodes), partitions)
+    beside = any(is_alone(row, nodes, partitions) for row in jobs)
+    for node in nodes if beside else ():
+        node.capacity[ALONE] = ALL
     for number, row in enumerate(jobs):
-        parts = parts_of(row, nodes, partitions)
+        parts = parts_of(row, nodes, partitions, beside)
         job = Job(
             number,
             str(row["job_id"]),

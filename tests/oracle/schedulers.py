@@ -9,7 +9,7 @@ from tests.oracle import linear
 from tests.oracle.conservative import conservative
 from tests.oracle.easy import easy, easy_fast, easy_priority
 from tests.oracle.lanes import apart
-from tests.oracle.nodes import could_hold, parts_in
+from tests.oracle.nodes import ALONE, could_hold, parts_in
 from tests.oracle.scores import SCORES, Scheduler, Score, ordered
 from tests.oracle.world import OFF, ON, SWITCHING_ON, Allocation, Job, World
 
@@ -103,13 +103,13 @@ def packer(job: Job, world: World, place: Allocation | None) -> float:
     for number, parts in parts_in(job, place).items():
         node = world.nodes[number]
         total += dict(place)[number] * world.free_on(node)
-        total += sum(parts * n * world.free_on(node, kind) for kind, n in job.demands.items())
+        total += sum(parts * n * world.free_on(node, kind) for kind, n in job.demands.items() if kind != ALONE)
     return total
 
 
 def tetris(job: Job, world: World, place: Allocation | None) -> float:
     """0.5 x demand (summed over kinds and parts) + 0.5 / walltime, raw numbers."""
-    further = sum(job.demands.values()) * len(job.parts or [])
+    further = sum(n for kind, n in job.demands.items() if kind != ALONE) * len(job.parts or [])
     return 0.5 * (job.cores + further) + 0.5 / job.order_s
 
 

@@ -12,6 +12,7 @@ from escala.policies.queues import WAYS
 from escala.scores import CHANGING, FIXED
 from tests.laws.laws import check
 from tests.oracle.engines import differences, run_kernel
+from tests.oracle.whole import draw_whole
 from tests.oracle.worlds import ASKED, CONSERVATIVE, EASY, GREEDY, PRIORITY, SCHEDULERS, STRICT, Case, draw, worlds
 
 FAMILIES = {
@@ -49,6 +50,19 @@ def test_kernel_equals_oracle_where_jobs_ask_for_nodes(family: str) -> None:
             assert not differences(case), case.program()
             check(run_kernel(case), case.jobs, case.platform, case.options.get("until_s"))
     assert found > 60 and bound > 20 and parted > 20
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_kernel_equals_oracle_where_jobs_have_unlike_nodes_to_themselves(family: str) -> None:
+    """Of 240 worlds of each family, some of many jobs, those in which some do."""
+    found = 0
+    for number in range(240):
+        case = draw(random.Random(f"whole/{family}/{number}"), FAMILIES[family], 16, 0.05, True, 0.1)
+        if draw_whole(random.Random(f"whole/{family}/{number}/jobs"), case):
+            found += 1
+            assert not differences(case), case.program()
+            check(run_kernel(case), case.jobs, case.platform, case.options.get("until_s"))
+    assert found > 20
 
 
 @pytest.mark.parametrize("family", ["strict", "greedy", "easy", "priority", "easy-fast", "packing"])

@@ -14,6 +14,7 @@ from escala.kernel import codes
 from escala.options import Options
 from escala.parts import Parts, counting, parts_of
 from escala.platform import Platform, Site
+from escala.platform.sharers import SHARERS
 from escala.platform.site import Partition
 from escala.policies.run import pair
 from escala.simulation import Simulation
@@ -118,26 +119,28 @@ def test_they_count_where_the_platform_has_features_and_names() -> None:
     assert escala.simulate(asking, named).jobs["nodes"].to_list() == ["1"]
 
 
-def test_whole_nodes_count_where_those_of_a_job_have_one_size() -> None:
+def test_whole_nodes_of_one_size_are_had_with_their_cores_and_others_with_all_that_share_them() -> None:
+    """x is of nodes of 8 cores, y of one of 8 and one of 4."""
     rows = [{"exclusive": True, "features": "x"}, {"exclusive": True, "features": "y"}, {"exclusive": None}]
     found = parts_of(log(*rows), UNLIKE)
-    assert found is not None and found.held.tolist() == [8, 2, 2] and found.parts.tolist() == [1, 2, 0]
-    some = "has nodes of several sizes, on which some of them may lie"
-    assert [counting(log(*part).jobs, UNLIKE)["exclusive"] for part in (rows, rows[:1])] == [some, ""]
-    assert counting(log({"exclusive": True}).jobs, UNLIKE)["exclusive"] == "has nodes of several sizes"
-    assert counting(log({"exclusive": True, "features": "z"}).jobs, SITE)["exclusive"] == ""  # is refused elsewhere
+    assert found is not None and found.held.tolist() == [8, 2, 2]
+    assert found.parts.tolist() == [1, 1, 2] and found.anywhere.tolist() == [False, False, True]
+    assert found.demands[SHARERS].tolist() == [1, 8, 1] and found.single.tolist() == [2, 2, 2]
+    assert counting(log(*rows).jobs, UNLIKE)["exclusive"] == ""
+    alike = parts_of(log(rows[0], rows[2]), UNLIKE)
+    assert alike is not None and alike.demands == {} and alike.parts.tolist() == [1, 0]
 
 
-def test_a_column_that_counts_for_some_jobs_makes_another_run() -> None:
-    """x is of nodes of one size, y of several: with y alone it is the same run whether a job asks for whole nodes."""
-    told = {}
-    for features in ("x", "y"):
-        rows = [{"features": features}, {"features": "y"}]
-        for whole in (True, None):
-            asking = log({**rows[0], "exclusive": whole}, {**rows[1], "exclusive": True})
-            with pytest.warns(escala.EscalaWarning, match="does not count: the platform has nodes of several sizes"):
-                told[features, whole] = escala.simulate(asking, UNLIKE).manifest["columns"].get("exclusive")
-    assert told["x", True] != told["x", None] and told["y", True] is None and told["y", None] is None
+def test_who_shares_cannot_be_a_resource_of_a_platform() -> None:
+    with pytest.raises(EscalaError, match=r"^platform '1x1': no kind of resource can be called 'jobs beside': choose"):
+        Platform.uniform(1, 1, resources={SHARERS: 1})
+
+
+@pytest.mark.parametrize("scheduler", ["fcfs", "easy", "packer", "conservative"])
+def test_cores_of_any_nodes_that_there_are_not_are_refused_as_such_beside_whole_nodes(scheduler: str) -> None:
+    asking = log({"exclusive": True}, {"cores": 25})
+    with pytest.raises(EscalaError, match=r"^job '2' .* needs 25 cores, and platform 'unlike' has 24: use a larger"):
+        escala.simulate(asking, UNLIKE, scheduler)
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {

@@ -20,7 +20,7 @@ from escala.parts import parts_of
 from escala.platform import Platform, Site
 from escala.platform.site import Partition
 from escala.streaming import stream
-from escala.unseen import ACROSS, BEYOND, POOL, UNLIKE, of_all, sentences
+from escala.unseen import ACROSS, BEYOND, POOL, of_all, sentences
 from escala.workload import generate
 
 NAMES = ("a1", "a2", "b1", "b2")
@@ -149,18 +149,11 @@ def test_what_fits_not_its_partition_is_refused_with_its_name() -> None:
 
 
 def test_a_partition_of_whole_nodes_gives_whole_nodes() -> None:
-    at = site(A, replace(B, exclusive=True))
     rows = [{"partition": "b"}, {"partition": "b"}, {"partition": "a"}, {"partition": "a"}, {"partition": "b"}]
-    found = escala.simulate(log(*rows), at, "easy").jobs
-    assert found["nodes"].to_list() == ["2", "3", "0", "0", "2"] and found["start_s"][4] == 10.0
-    unlike = site(A, replace(B, exclusive=True), cores=(8, 8, 8, 4))
-    said = "the platform has nodes of several sizes"
-    with pytest.warns(EscalaWarning, match=f"^{UNLIKE}: {said}$"):
-        assert escala.simulate(log(*rows), unlike, "easy").unseen == {"exclusive": f"{UNLIKE}: {said}"}
-    with pytest.warns(EscalaWarning, match=f"by exclusive does not count: {said}"):
-        assert escala.simulate(log(*rows, {"exclusive": True, "partition": "b"}), unlike, "easy").unseen == {
-            "exclusive": said
-        }
+    for cores in ((8, 8, 8, 8), (8, 8, 8, 4)):
+        found = escala.simulate(log(*rows), site(A, replace(B, exclusive=True), cores=cores), "easy")
+        assert found.jobs["nodes"].to_list() == ["2", "3", "0", "0", "2"] and found.jobs["start_s"][4] == 10.0
+        assert not found.unseen
 
 
 def said(*rows: dict[str, Any], at: Site = FOUR, **more: Any) -> dict[str, str]:

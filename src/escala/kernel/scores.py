@@ -48,7 +48,7 @@ def packing_score(w: World, j: int) -> float:
         if alignment < 0.0:
             return np.inf
         if w.demand.shape[0] > 0:
-            for k in range(w.demand.shape[1]):
+            for k in range(w.o[0].n_kinds):
                 demand += parts_of(w, j) * w.demand[j, k]
     else:
         free = usable(w, j)
@@ -83,7 +83,7 @@ def _alignment(w: World, j: int, waking: bool) -> float:
                 free = 1 if w.o[0].unit == 1 else np.int64(w.node[n].free)
                 total += float(cores_of(w, j, taken, count)) * free
                 if w.demand.shape[0] > 0:
-                    for k in range(w.demand.shape[1]):
+                    for k in range(w.o[0].n_kinds):
                         total += float(count * w.demand[j, k]) * w.room[n, k]
                 taken += count
                 left -= count

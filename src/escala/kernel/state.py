@@ -21,7 +21,7 @@ OPTIONS = np.dtype(
         ("n_widths", "i8"),  # limits of cores, each with a row of the search tree
         ("widths", "i8", (WIDTHS,)),  # these; the last holds for all jobs
         ("n_orders", "i8"),  # found by a tournament
-        ("n_kinds", "i8"),  # further resource kinds beyond cores
+        ("n_kinds", "i8"),  # further kinds of resources beyond cores, without SHARERS
         ("unit", "i8"),  # 1: every node has one core, so sets of cores are sets of nodes
         ("queueing", "i8"),  # codes.STRICT ...
         ("ordering", "i8"),  # codes.BY_QUEUE ...

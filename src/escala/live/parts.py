@@ -17,6 +17,7 @@ from escala.live.told import Cells, Ints, cells_of, log_of, summed
 from escala.naming import NAMES
 from escala.parts import Parts, of_columns, parts_of
 from escala.platform import Platform
+from escala.platform.sharers import SHARERS
 from escala.platform.site import GPU, MEMORY
 from escala.unseen import unseen_in, warn
 
@@ -168,6 +169,8 @@ def _amounts(snapshot: Snapshot, platform: Platform, asked: Parts, cells: Cells)
 def _refuse_more(snapshot: Snapshot, platform: Platform, amounts: Mapping[str, Ints], cells: Cells) -> None:
     here = snapshot.nodes["gone"][cells.node] == 0
     for kind, values in amounts.items():
+        if kind == SHARERS:
+            continue
         used = np.bincount(cells.node[here], values[here], platform.n_nodes)
         over = np.flatnonzero(used > platform.resources[kind])
         if len(over):

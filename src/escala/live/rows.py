@@ -18,6 +18,7 @@ from escala.live.carried import Carried
 from escala.live.snapshot import Snapshot
 from escala.live.tables import Tables
 from escala.parts import Parts
+from escala.platform.sharers import SHARERS
 
 CLOCKS = ("clock_us", "due_us")  # of a linear score
 SLACK = 512  # rows of jobs that are gone, beside as many as there are jobs, before the tables are tidied up
@@ -100,7 +101,8 @@ class Rows:
         self.jobs, self._demand = jobs, snapshot.demand
         single = int(jobs["single"].max(initial=0)) if snapshot.survey.single else 0
         sets = 1 if parts is None else len(parts.sets)
-        self._tables.make_room(max(self.number, len(self._carried.users)), single, sets)
+        sharers = parts is not None and SHARERS in parts.demands
+        self._tables.make_room(max(self.number, len(self._carried.users)), single, sets, sharers)
         self._tables.lay_out(parts, jobs["row"])
         self._bring_in(order is None and not asked.remembers)
 
@@ -192,11 +194,11 @@ class Rows:
         log: Any = Log(jobs, self._carried.users) if asked.own.orders != (None, None) else None
         found = asked.own.arrange((jobs["submit"], jobs["walltime"], jobs["cores"]), log, self._told)
         if asked.plan.ordering in codes.PACKING and "keys" in found and (jobs["single"] > 0).any():
-            demand = np.zeros((n, len(self._demand)), np.int64)
+            demand, kinds = np.zeros((n, len(self._demand)), np.int64), len(self._demand.keys() - {SHARERS})
             for k, values in enumerate(self._demand.values()):
                 demand[self.jobs["row"], k] = values
             shape = world.shape[0, :n]
-            found["keys"] = packing_keys(asked.plan.ordering, jobs["walltime"], jobs, shape, demand)
+            found["keys"] = packing_keys(asked.plan.ordering, jobs["walltime"], jobs, shape, demand, kinds)
         if asked.plan.by_user:
             world.job[0, :n]["user"] = jobs["user"]
         fill_orders(world, 0, asked.plan, slice(n), n, self._tables.simulation.platform.total_cores, **found)

@@ -18,13 +18,14 @@ from escala.platform import Platform
 from escala.shown import Shown
 from escala.simulation import Simulation
 from escala.workload import Workload
+from escala.workload.shapes import EXCLUSIVE
 
 LEAST_ROOM = 256  # jobs
 
 
-def stand_ins(rows: int, platform: Platform, single: int) -> Workload:
+def stand_ins(rows: int, platform: Platform, single: int, sharers: bool = False) -> Workload:
     """So many jobs that stand for those to come, each of a user of its own. single: as in JOB; if above 0, of one node,
-    with demands of all kinds."""
+    with demands of all kinds. sharers: one has its node to itself."""
     ones = np.ones(rows)
     columns: dict[str, Any] = {
         "submit_s": np.zeros(rows),
@@ -36,31 +37,34 @@ def stand_ins(rows: int, platform: Platform, single: int) -> Workload:
     if single > 0:
         columns["single_node"] = np.ones(rows, bool)
         columns |= {f"demand_{kind}": np.zeros(rows, np.int64) for kind in platform.resources}
+        columns |= {EXCLUSIVE: np.arange(rows) == 0} if sharers else {}
     return Workload.from_jobs(columns, name="snapshot")
 
 
 class Tables:
     """The simulation, made anew when there are more jobs, or the first that go by nodes; it stays the same object.
-    single: the largest of jobs so far, as in JOB; sets: of nodes on which they may lie, there is room for."""
+    single: the largest of jobs so far, as in JOB; sets: of nodes on which they may lie, there is room for; sharers: is
+    it counted who has a node of any size to itself?"""
 
     def __init__(self, platform: Platform, make: Callable[[Workload], Simulation], single: bool, front: bool) -> None:
         self._platform, self._make = platform, make
         self._carried = np.zeros(4, np.int64)
         self._carried[FRONT] = front
-        self.rows, self.single, self.sets = 0, 0, 1
+        self.rows, self.single, self.sets, self.sharers = 0, 0, 1, False
         self.simulation: Simulation = None  # type: ignore[assignment]
         self.make_room(LEAST_ROOM, int(single))
 
-    def make_room(self, rows: int, single: int, sets: int = 1) -> None:
-        """Room for so many rows, for jobs of one node (1) or of parts (2), and for so many sets of nodes."""
-        if rows <= self.rows and single <= self.single and sets <= self.sets:
+    def make_room(self, rows: int, single: int, sets: int = 1, sharers: bool = False) -> None:
+        """Room for so many rows, for jobs of one node (1) or of parts (2), for so many sets of nodes, and for jobs that
+        have nodes of several sizes to themselves."""
+        if rows <= self.rows and single <= self.single and sets <= self.sets and sharers <= self.sharers:
             return
         while self.rows < rows:
             self.rows = max(LEAST_ROOM, 2 * self.rows)
         while self.sets < sets:
             self.sets *= 2
-        self.single = max(self.single, single)
-        made = self._make(stand_ins(self.rows, self._platform, self.single))
+        self.single, self.sharers = max(self.single, single), self.sharers or sharers
+        made = self._make(stand_ins(self.rows, self._platform, self.single, self.sharers))
         made.views[0] = Shown(self._platform, made.kinds)  # nobody is to come
         if self.single > 1:
             words = made.world.bits.shape[2]

@@ -16,6 +16,7 @@ from escala.errors import EscalaError, quoted
 from escala.platform import power as power_profiles
 from escala.platform.gpu_watts import Drawn, drawn_of
 from escala.platform.power import PowerProfile
+from escala.platform.sharers import SHARERS
 from escala.reading import first_twin
 
 Ints = NDArray[np.int64]
@@ -124,6 +125,8 @@ class Platform:
         _refuse_twins(self.names, f"platform {self.name!r}: two hosts are called")
         if "cores" in self.resources:
             raise EscalaError(f"platform {self.name!r}: 'cores' is the first resource and not one of the further kinds")
+        if SHARERS in self.resources:
+            raise EscalaError(f"platform {self.name!r}: no kind of resource can be called {SHARERS!r}: choose another")
         if any(profile.gpu_idle_w for profile in self.profiles):
             drawn_of(self)
         if self.speed is not None and not (isinstance(self.speed, Real) and np.isfinite(self.speed) and self.speed > 0):

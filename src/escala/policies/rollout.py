@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError, nearest, quoted
+from escala.jobs import QueuedJob
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.lookahead import WAIT, look_ahead
@@ -35,7 +36,6 @@ from escala.platform import read_platform
 from escala.policies.futures import Arrivals, AsBefore, Lists, Memory, Numbers
 from escala.policies.schedulers import SCHEDULERS, Scheduler
 from escala.policy import Commands, View
-from escala.sealed import QueuedJob
 from escala.simulation import Simulation
 from escala.workload import Workload
 

@@ -21,6 +21,7 @@ from escala.options import Options, Plan, with_options
 from escala.parquet import note_written
 from escala.partitions import BY, QUEUE, described
 from escala.platform import Platform, read_platform
+from escala.platform.sharers import SHARERS
 from escala.policies.files import policy_files
 from escala.policies.run import check_power, pair
 from escala.policies.schedulers import SCHEDULERS
@@ -183,6 +184,11 @@ class _Window:
         check_plan(chosen.plan, self.scheduler, self.shutdown)
         simulation = Simulation(piece, self.machine, chosen.plan, replace(self.options, record=True))
         _refuse_joined(simulation, chosen.plan)
+        if SHARERS in simulation.kinds:
+            raise EscalaError(
+                "stream: a job has nodes of several sizes to itself (exclusive), and a window does not know whether "
+                "later jobs do: leave that column out, or replay the log with simulate"
+            )
         self.unseen |= simulation.unseen[0]
         if carried is not None:
             go_on(simulation, carried)

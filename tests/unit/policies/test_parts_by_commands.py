@@ -17,6 +17,7 @@ from tests.oracle.engines import run_kernel
 from tests.oracle.worlds import ASKED, draw
 
 CELL = Platform.uniform(3, 4, power=None, resources={"memory": 100, "gpu": 2})
+BARE, NAMES = CELL.profiles, ("n0", "n1", "n2")
 TIMES = {"submit_s": 0.0, "runtime_s": 10.0, "walltime_s": 10.0}
 
 
@@ -53,6 +54,40 @@ def test_a_view_shows_what_jobs_ask_of_nodes() -> None:
     assert seen["room"] == [[1, 2, 2], [0, 0, 1], [1, 2, 4]]
     assert result.jobs["nodes"].to_list() == ["0-1", "0-1", "2", "0"]
     assert result.jobs["start_s"].to_list() == [0.0, 0.0, 0.0, 10.0]
+
+
+def test_a_view_shows_who_has_a_node_of_any_size_to_itself() -> None:
+    """Nodes of 8, 4 and 4 cores, the last with a core taken. Two jobs ask for whole nodes, and one for any three cores;
+    what the first has to itself is nobody's, though it uses one core of it."""
+    seen: list[Any] = []
+
+    def look(view: escala.View, act: escala.Commands) -> None:
+        first, *others = view.queue
+        if len(view.running) == 1 and len(others) == 2:
+            asked = [(job.parts, job.part_cores, job.demand, job.exclusive) for job in view.queue]
+            seen.append((asked, [view.room_for(job).tolist() for job in view.queue]))
+            assert act.start_on(first, 0)
+            seen.append((view.free_cores.tolist(), view.free_now, view.free_any, view.free_kinds.tolist()))
+            seen.append([view.room_for(job).tolist() for job in view.queue])
+            with pytest.raises(EscalaError, match=r"node 0 has no cores for job 3 now: name nodes with free cores"):
+                act.start_on(others[1], [0, 1])
+        for job in view.queue:
+            act.start(job)
+
+    unlike = Platform("unlike", [8, 4, 4], BARE, [0, 0, 0], resources={"memory": [9, 9, 9]}, names=NAMES)  # type: ignore[arg-type]
+    jobs = log(
+        {"cores": 1, "required_nodes": "n2"},
+        {"cores": 1, "submit_s": 1.0, "exclusive": True},
+        {"cores": 5, "submit_s": 1.0, "nodes": 2, "exclusive": True},
+        {"cores": 3, "submit_s": 1.0},
+    )
+    result = escala.simulate(jobs, unlike, look)
+    asked, room = seen[0]
+    assert asked == [(1, 1, (0,), True), (2, 3, (0,), True), (0, 0, (0,), False)]
+    assert room == [[1, 1, 0], [1, 1, 0], [3, 3, 3]]
+    assert seen[1:] == [([0, 4, 3], 7, 7, [[9], [9], [9]]), [[0, 1, 0], [0, 3, 3]]]
+    assert result.jobs["nodes"].to_list() == ["2", "0", "0-1", "1"]
+    assert result.jobs["start_s"].to_list() == [0.0, 1.0, 11.0, 1.0]
 
 
 def test_a_job_of_parts_is_started_on_the_nodes_named() -> None:

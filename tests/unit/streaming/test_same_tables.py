@@ -84,6 +84,14 @@ def test_what_jobs_ask_of_nodes_is_heeded(tmp_path: Path, shutdown: str) -> None
     assert not rows["start_s"].equals(alone.sort("submit_s", "job_id")["start_s"])  # nodes matter here
 
 
+def test_whole_nodes_of_several_sizes_are_for_simulate(tmp_path: Path) -> None:
+    machine = tmp_path / "machine.yaml"
+    machine.write_text("name: cell\nnodes:\n  - {count: 3, cores: 8}\n  - {count: 3, cores: 4}\n")
+    _table(exclusive=pl.col("row") == 250).write_parquet(tmp_path / "log.parquet")
+    with pytest.raises(EscalaError, match=r"^stream: a job has nodes of several sizes to itself .exclusive.[^\n]*$"):
+        same(tmp_path / "log.parquet", escala.read_platform(str(machine)), "never")
+
+
 def test_nodes_that_jobs_name_are_heeded(tmp_path: Path) -> None:
     """Sets of nodes are other ones in each piece."""
     site = tmp_path / "site.toml"

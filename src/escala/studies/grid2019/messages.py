@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from escala.jobs import QueuedJob
 from escala.policy import Commands, View
-from escala.sealed import QueuedJob
 
 SECOND = 1_000_000
 LATENCY = 15
