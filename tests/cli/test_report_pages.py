@@ -205,6 +205,16 @@ def test_what_is_not_whole_is_refused_in_one_line(escala_: Escala, tmp_path: Pat
     assert not (folder / "report.html").exists()
 
 
+def test_a_folder_with_a_page_of_its_verb_is_refused_with_that_page(escala_: Escala, log: Path) -> None:
+    campaign = log.parent / "campaign.toml"
+    campaign.write_text(f'logs = ["{log}"]\nplatforms = ["64x1"]\nschedulers = ["fcfs"]\n')
+    folder = log.parent / "found"
+    assert escala_("campaign", campaign, "--out", folder, "--on", "local:1").status == 0
+    done = escala_("report", folder)
+    assert (done.status, done.err) == (2, f"error: {folder}: has its page already: {folder / 'index.html'}\n")
+    assert "holds no saved results; give" in escala_("report", log.parent).err
+
+
 def test_a_study_with_the_verdicts_of_an_earlier_version_is_refused_in_one_line(
     escala_: Escala, tmp_path: Path
 ) -> None:

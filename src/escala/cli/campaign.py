@@ -13,11 +13,11 @@ from escala.cli.policies import POINTER
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import number_of
+from escala.writing import INDEX
 
 if TYPE_CHECKING:
     from escala.campaigns import Campaign
 
-PAGE = "index.html"
 FAILED = 1
 FAILED_SHOWN = 5
 
@@ -61,7 +61,7 @@ def campaign(
     with progress() as begin, kept:
         found = interruptible(lambda: escala.campaign(definition, out, on, begin=begin))
         begin("writing the page")
-        write_page(found, out / PAGE)
+        write_page(found, out / INDEX)
     counts = {"done": found.done, "kept": found.kept, "failed": found.failed, "others": found.others}
     document = {**counts, "power": found.power, "remarks": found.remarks, "best": best(found), "runs": found.runs}
     emit(as_json, document, *shown(found, out))
@@ -103,5 +103,5 @@ def shown(found: Campaign, out: Path) -> list[Any]:
             else []
         ),
         f"{number_of(found.done, 'simulation')} made now, {found.kept:,} before; "
-        f"the table: {out / 'runs.parquet'}; the page: {out / PAGE}",
+        f"the table: {out / 'runs.parquet'}; the page: {out / INDEX}",
     ]

@@ -12,11 +12,11 @@ from escala.cli import options as opt
 from escala.cli.interrupt import grown, interruptible, keeping
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
+from escala.writing import INDEX
 
 if TYPE_CHECKING:
     from escala.leaderboard import Standing
 
-PAGE = "index.html"
 UNLIKE = 1
 UNLIKE_SHOWN = 5
 Logs = Annotated[
@@ -78,8 +78,8 @@ def run(
         )
         begin("writing the page")
         found = leaderboard.standing([entry])
-        write_page(found, out / PAGE)
-    emit(as_json, _document(found), *_shown(found), f"The entry: {out / FILE}; the page: {out / PAGE}")
+        write_page(found, out / INDEX)
+    emit(as_json, _document(found), *_shown(found), f"The entry: {out / FILE}; the page: {out / INDEX}")
 
 
 def show(

@@ -13,7 +13,7 @@ from escala.cli import day_headroom, headroom
 from escala.errors import EscalaError
 from escala.platform import Platform
 from escala.reading import own, read_json
-from escala.writing import PAGE
+from escala.writing import INDEX, PAGE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,8 +57,8 @@ def read_saved(folder: Path) -> Saved:
         with own(folder, kind, "write it again"):
             return reader(folder, manifest)
     inside = sorted(path.parent.name for path in folder.glob("*/manifest.json"))
-    if (folder / PAGE).is_file() and not inside:
-        raise EscalaError(f"{folder}: has its page already: {folder / PAGE}")
+    if not inside:
+        _refuse_with_page(folder)
     hint = f"give one of its subfolders {', '.join(inside)}" if inside else f"give a folder that {WRITERS} wrote"
     raise EscalaError(f"{folder}: holds no saved results of its own; {hint}")
 
@@ -69,8 +69,16 @@ def _manifest(folder: Path) -> dict[str, Any]:
     except EscalaError:
         manifest = None
     if not isinstance(manifest, dict):
+        _refuse_with_page(folder)
         raise EscalaError(f"{folder}: holds no saved results; give a folder that {WRITERS} wrote")
     return manifest
+
+
+def _refuse_with_page(folder: Path) -> None:
+    """EscalaError for a folder of a verb that wrote its page itself."""
+    for page in (folder / PAGE, folder / INDEX):
+        if page.is_file():
+            raise EscalaError(f"{folder}: has its page already: {page}")
 
 
 def merged(parts: Sequence[Saved]) -> dict[str, Path]:

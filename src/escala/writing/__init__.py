@@ -9,9 +9,10 @@ from escala.writing.files import output_file, remove, whole_file, write_json, wr
 from escala.writing.folder import claimed, output_folder, saved_folder
 from escala.writing.kept import Kept, Pieces
 from escala.writing.places import unwritable
-from escala.writing.sealing import PAGE, SEAL, own_page, sealed_text
+from escala.writing.sealing import INDEX, PAGE, SEAL, own_page, sealed_text
 
 __all__ = [
+    "INDEX",
     "PAGE",
     "SEAL",
     "Kept",

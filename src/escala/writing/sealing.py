@@ -15,7 +15,7 @@ from typing import Any
 
 MARK = "manifest.json"
 SEAL = ("verb", "files")  # what `sign` notes in a manifest
-PAGE = "report.html"
+PAGE, INDEX = "report.html", "index.html"  # the latter of campaigns and entries
 JUDGED = "judged.json"
 _SEAL = re.compile(rb"\n<!-- written by escala, sha256 ([0-9a-f]{64}) -->\n\Z")
 
