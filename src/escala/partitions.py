@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from escala.errors import EscalaError, quoted, said_of
 from escala.platform import Platform
-from escala.platform.site import WHOLE, Partition, Site
+from escala.platform.site import SELECT, WHOLE, Partition, Site
 from escala.workload.tasks import MOST, Tasks, tasks_of
 
 Ints = NDArray[np.int64]
@@ -62,7 +62,7 @@ class Parted:
     @property
     def exclusive(self) -> NDArray[np.bool_]:
         """Which jobs get whole nodes, as their first partition has it, bool [jobs]."""
-        return np.array([any(one.exclusive for one in some[:1]) for some in self.taken], bool)[self.kind]
+        return np.array([any(gives_whole(self.site, one) for one in some[:1]) for some in self.taken], bool)[self.kind]
 
     def refusal(self, row: int) -> str:
         """Why no partition takes a job; "" where one does."""
@@ -120,8 +120,11 @@ def _connected(lists: list[Any], n_nodes: int) -> Ints:
 
 
 def pooled(platform: Platform) -> Platform:
-    """The platform as one partition of all nodes."""
-    return replace(platform, partitions=()) if isinstance(platform, Site) and described(platform) else platform
+    """The platform as one partition of all nodes, which jobs share."""
+    if not isinstance(platform, Site) or not (described(platform) or platform.whole_nodes):
+        return platform
+    settings = {name: value for name, value in platform.settings.items() if name != SELECT}
+    return replace(platform, partitions=(), settings=settings)
 
 
 def apart(platform: Platform) -> bool:
@@ -134,7 +137,12 @@ def gives_whole_nodes(platform: Platform) -> bool:
     if not isinstance(platform, Site):
         return False
     usual = platform.default_partition
-    return any(one.exclusive for one in ([usual] if usual else platform.partitions))
+    return any(gives_whole(platform, one) for one in ([usual] if usual else platform.partitions))
+
+
+def gives_whole(site: Site, one: Partition) -> bool:
+    """Do jobs of a partition get whole nodes?"""
+    return one.exclusive or site.whole_nodes
 
 
 def described(platform: Platform) -> bool:
@@ -239,6 +247,8 @@ def parted_of(jobs: pl.DataFrame, platform: Platform) -> Parted | None:
     partition that is not there, and a job that names none of a site without a default."""
     if not isinstance(platform, Site) or _open(platform, jobs):
         return None
+    if not described(platform):
+        jobs = jobs.drop(PARTITION, QUEUE, strict=False)  # names of partitions that nobody knows
     parts, asks, cores = platform.partitions, tasks_of(jobs), jobs["cores"].to_numpy()
     named, limit, nodes = named_in(jobs, platform), limits_of(jobs), _least_nodes(asks)
     room = {one.name: _room(one, asks, platform) for one in parts if one.max_nodes is not None}
@@ -263,7 +273,7 @@ def parted_of(jobs: pl.DataFrame, platform: Platform) -> Parted | None:
     single = _of_kinds(taken, lambda some: all(one.max_nodes == 1 for one in some))[kind] & (asks.nodes < 0)
     many = (asks.nodes != 1) & (cores > 1) & ~single
     beyond = many & (asks.nodes < 0) & (_most_nodes(asks, cores, masks, kind) > _allowed_nodes(taken)[kind])
-    shared = all(mask.all() and not some[0].exclusive for mask, some in zip(masks, taken, strict=True))
+    shared = all(mask.all() and not gives_whole(platform, some[0]) for mask, some in zip(masks, taken, strict=True))
     if shared and not (single.any() or beyond.any()):
         return None
     across = many & _of_kinds(taken, lambda some: len(_union(some)) > max(len(one.nodes) for one in some))[kind]
@@ -340,14 +350,14 @@ def _open(site: Site, jobs: pl.DataFrame) -> bool:
     """Do no partitions bind these jobs, as can be said without looking at each: all are of all nodes, take everybody,
     and no job can name one that is not there?"""
     if not described(site):
-        return True
+        return not site.whole_nodes
     longest = cast(float | None, jobs["walltime_s"].max()) or 0.0
     at_most = 60 * math.ceil(longest / 60 - 1e-9) if math.isfinite(longest) else math.inf
     free = PARTITION not in jobs.columns and site.default_partition is not None
     return free and all(
         len(one.nodes) == site.n_nodes
         and one.up
-        and not (one.exclusive or one.accounts or one.denied_accounts or one.qos or one.denied_qos)
+        and not (gives_whole(site, one) or one.accounts or one.denied_accounts or one.qos or one.denied_qos)
         and one.max_nodes is None
         and (one.max_s is None or at_most <= one.max_s)
         for one in site.partitions

@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 
 from escala.errors import EscalaWarning, quoted
-from escala.partitions import PARTITION, QUEUE, Parted, apart, pooled
+from escala.partitions import PARTITION, QUEUE, Parted, apart, gives_whole, pooled
 from escala.parts import counting
 from escala.platform import Platform
 from escala.platform.site import GPU, Site
-from escala.workload.shapes import BEGIN, KIND, OF_GPUS, OF_NODES, SHAPES
+from escala.workload.shapes import BEGIN, EXCLUSIVE, KIND, OF_GPUS, OF_NODES, SHAPES
 
 OF_SOME = "on which some of them may lie"
 """The end of a reason why a column does not count: it does for the other jobs."""
@@ -33,6 +33,7 @@ BEYOND = f"{JOBS}that say no number of nodes may lie on more than their partitio
 CLOSED = f"{JOBS}may lie on nodes that are down, drained or reserved: the scheduler slurm alone looks at that"
 LIMITED = f"{JOBS}may run beyond the limits of QOS: the scheduler slurm alone keeps to them"
 POOL = "environments, rollout, and agents with a guard or a shield take the nodes of all as one pool"
+SHARED = f"{JOBS}of partitions of whole nodes share them in environments, in rollout, and with a guard or a shield"
 SPEED = f"{JOBS}run as long on any node in the futures that rollout, agents and shields look at"
 MOST_NAMED, FEW = 12, 3
 Unseen = Mapping[str, str]
@@ -115,8 +116,10 @@ def in_default(queues: list[str]) -> dict[str, str]:
 
 def one_pool(platform: Platform) -> dict[str, str]:
     """What a run does not look at that takes all nodes of a site as one pool, and why."""
-    speeds = {"speed": SPEED} if platform.node_speed is not None else {}
-    return {PARTITION: POOL, **speeds} if apart(platform) else speeds
+    found = {PARTITION: POOL} if apart(platform) else {}
+    if isinstance(platform, Site) and any(gives_whole(platform, one) for one in platform.partitions):
+        found[EXCLUSIVE] = SHARED
+    return found | ({"speed": SPEED} if platform.node_speed is not None else {})
 
 
 def for_all(platform: Platform, policies: Iterable[Any]) -> Platform:

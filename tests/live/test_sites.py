@@ -284,6 +284,14 @@ def test_a_desk_of_a_partition_alone_gives_whole_nodes() -> None:
     assert type(desk_of(alone)) is SiteDesk
 
 
+def test_select_linear_gives_whole_nodes_here_too() -> None:
+    alone = replace(_site().machine("gpu"), settings={"selecttype": "select/linear"})
+    told = _snapshot(cores=[1, 9])
+    told = replace(told, nodes=told.nodes[:3])
+    for desk in (Desk(alone), desk_of(alone)):
+        assert [start.nodes for start in desk.decide(told).starts] == [((0, 0, 8),), ((1, 2, 8),)]
+
+
 def test_jobs_that_run_in_a_partition_of_whole_nodes_lie_where_they_lie() -> None:
     """The second has a core of node 1 and 16 GB a core, which eight cores there would not have; 3 and 5 are left."""
     site = _giving_whole_nodes()

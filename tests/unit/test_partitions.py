@@ -20,7 +20,7 @@ from escala.parts import parts_of
 from escala.platform import Platform, Site
 from escala.platform.site import Partition
 from escala.streaming import stream
-from escala.unseen import ACROSS, BEYOND, POOL, of_all, sentences
+from escala.unseen import ACROSS, BEYOND, POOL, SHARED, of_all, sentences
 from escala.workload import generate
 
 NAMES = ("a1", "a2", "b1", "b2")
@@ -154,6 +154,23 @@ def test_a_partition_of_whole_nodes_gives_whole_nodes() -> None:
         found = escala.simulate(log(*rows), site(A, replace(B, exclusive=True), cores=cores), "easy")
         assert found.jobs["nodes"].to_list() == ["2", "3", "0", "0", "2"] and found.jobs["start_s"][4] == 10.0
         assert not found.unseen
+
+
+@pytest.mark.parametrize("name", ["batch", "all"])
+@pytest.mark.parametrize("cores", [(8, 8, 8, 8), (8, 8, 8, 4)])
+def test_select_linear_gives_whole_nodes_in_every_partition(cores: tuple[int, ...], name: str) -> None:
+    """One job of a core on each of four nodes, and the fifth waits; `slurm` takes other nodes, and as many."""
+    everywhere = replace(B, name=name, nodes=(0, 1, 2, 3), default=True)
+    for select, second in (("select/cons_tres", "0"), ("select/linear", "1")):
+        at = replace(site(everywhere, cores=cores), settings={"selecttype": select})
+        for scheduler in ("easy", "fcfs", "conservative"):
+            found = escala.simulate(log(*[{}] * 5), at, scheduler)
+            assert found.jobs["nodes"][1] == second and not found.unseen
+    starts = [round(s) for s in escala.simulate(log(*[{}] * 5), at, "slurm").jobs["start_s"].to_list()]
+    assert [s < 10 for s in starts] == [s < 10 for s in found.jobs["start_s"]] == [True] * 4 + [False]
+    with pytest.warns(EscalaWarning, match=f"^{SHARED}$"):
+        pool = escala.simulate(log(*[{}] * 5), at, "rollout:1")
+    assert pool.jobs["nodes"][1] == "0" and dict(pool.unseen) == {"exclusive": SHARED}
 
 
 def said(*rows: dict[str, Any], at: Site = FOUR, **more: Any) -> dict[str, str]:

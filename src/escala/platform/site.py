@@ -18,6 +18,8 @@ MEMORY = "memory"
 """The resource kind of memory, MB of a node."""
 WHOLE = "all"
 """The one partition of a site that describes none."""
+SELECT = "selecttype"
+"""Slurm's setting that says how nodes are chosen."""
 MOST_FEATURES = 5_000_000
 GPU = "gpu"
 """The resource kind of GPUs of any kind; those of a kind have `gpu:KIND` beside it."""
@@ -133,6 +135,11 @@ class Site(Platform):
         """Where a job goes that names none: the default, or the only one."""
         marked = [one for one in self.partitions if one.default]
         return marked[0] if marked else self.partitions[0] if len(self.partitions) == 1 else None
+
+    @property
+    def whole_nodes(self) -> bool:
+        """Does its Slurm give whole nodes alone (select/linear)?"""
+        return self.settings.get(SELECT, "").lower().endswith("linear")
 
     def partition(self, name: str) -> Partition:
         """The partition of this name; EscalaError for an unknown one."""

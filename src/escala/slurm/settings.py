@@ -231,9 +231,8 @@ def settings_of(site: Site) -> Settings:
     over = told.get("resvoverrun", "0").lower().removesuffix("min").strip()
     found["over_reservation"] = -1 if over in ("unlimited", "infinite") else _whole(over, f"{where}, resvoverrun")
     found["backfill"] = "builtin" not in told.get("schedulertype", "sched/backfill").lower()
-    select = told.get("selecttype", "select/cons_tres").lower()
     takes = told.get("selecttypeparameters", "").lower()
-    found["whole_nodes"] = select.endswith("linear")
+    found["whole_nodes"] = site.whole_nodes
     found["memory"] = "memory" in takes
     found["by_core"] = ("core" in takes.replace("cr_core_default", "") or "socket" in takes or not takes) and not found[
         "whole_nodes"
