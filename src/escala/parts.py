@@ -50,6 +50,9 @@ class Parts:
     demands: dict[str, Ints] = field(default_factory=dict)
     never: NDArray[np.bool_] | None = None
     allowed: Allowed | None = None  # nodes on which each may lie; None: all
+    uneven: bool = (
+        False  # do some ask for whole nodes, on which their cores cannot be dealt out evenly? They share them
+    )
     parted: Parted | None = None  # None: partitions leave none of them out
 
     @property
@@ -167,7 +170,7 @@ class Parts:
         allowed = None if self.allowed is None else self.allowed.of(rows)
         parted = None if self.parted is None else self.parted.of(rows)
         demands = {kind: one[rows] for kind, one in self.demands.items()}
-        return Parts(**named, demands=demands, never=never, allowed=allowed, parted=parted)
+        return Parts(**named, demands=demands, never=never, allowed=allowed, uneven=self.uneven, parted=parted)
 
 
 def _amount(kind: str, count: int) -> str:
@@ -263,15 +266,17 @@ class _Asked:
 
     def parts(self) -> Parts:
         """All of it."""
-        of_each = (self.memory_node > 0) | (self.gpus_node > 0) | self.asking
-        nodes = np.where(self.nodes < 0, 0, self.nodes)
-        least = np.flatnonzero((self.nodes < 0) & of_each)
+        each = (self.memory_node > 0) | (self.gpus_node > 0)
+        nodes, even = np.where(self.nodes < 0, 0, self.nodes), np.ones(len(self.nodes), bool)
+        least = np.flatnonzero((self.nodes < 0) & (each | self.asking))
         for shapes, counts, rows in by_nodes(self.allowed, least, self.platform, [MEMORY, GPU]):
             for few in np.array_split(rows, 1 + len(rows) * len(shapes) // MOST_CELLS):
-                nodes[few] = self._fewest(shapes, counts, few)
+                nodes[few], even[few] = self._fewest(shapes, counts, few)
+        alone = self.asking & (self.whole == 0) & even
+        uneven = self.asking & (self.whole == 0) & ~even
+        nodes[uneven & ~each] = 0
         packs = (self.per > 1) | (self.per_node > 0) | (self.gpus_task > 0) | (self.memory_core > 0)
         packs |= self.allowed.which > 0 if self.allowed is not None else False
-        alone = self.asking & (self.whole == 0)
         loose = (nodes == 0) & ~packs & alone.any()
         packed, tasks = (nodes == 0) & (packs | loose), np.where(loose, self.cores, self.tasks)
         parts = np.where(packed, tasks, nodes)
@@ -290,11 +295,13 @@ class _Asked:
         demands, never = self._further(share, of_part, parts > 0)
         if alone.any():
             demands[SHARERS] = sharers_in(alone, self.platform)
-        return Parts(self.cores, parts, most, share, less, large, demands, never, self.allowed, self.parted)
+        more = demands, never, self.allowed, bool(uneven.any()), self.parted
+        return Parts(self.cores, parts, most, share, less, large, *more)
 
-    def _fewest(self, shapes: Ints, counts: Ints, rows: Ints) -> Ints:
+    def _fewest(self, shapes: Ints, counts: Ints, rows: Ints) -> tuple[Ints, NDArray[np.bool_]]:
         """The fewest nodes that could hold each of these jobs, with its tasks dealt out evenly, of so many of each
-        shape (cores, memory, GPUs); where none could, as many as the best would have to be, or 1."""
+        shape (cores, memory, GPUs), and True; where none could, as many as the best would have to be, or 1, and
+        False."""
         tasks, per = self.tasks[rows], self.per[rows]
         of_task = np.stack([per, self.memory_core[rows] * per, self.gpus_task[rows]], axis=1)
         most = np.where(self.per_node[rows] > 0, self.per_node[rows], tasks)
@@ -307,7 +314,7 @@ class _Asked:
         needed = np.where(held > 0, -(-tasks[:, None] // np.maximum(held, 1)), 1)
         enough = (held > 0) & (needed <= np.cumsum(counts[order], axis=1))
         best = np.where(enough, needed, MOST).min(axis=1, initial=MOST)
-        return np.where(best < MOST, best, needed[:, 0] if len(shapes) else 1)
+        return np.where(best < MOST, best, needed[:, 0] if len(shapes) else 1), best < MOST
 
     def _further(self, share: Ints, tasks: Ints, placed: NDArray[np.bool_]) -> tuple[dict[str, Ints], Any]:
         """Demands of each part, of `share` cores and so many tasks; jobs that ask for a kind of GPU that there is

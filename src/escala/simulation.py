@@ -72,7 +72,7 @@ class Simulation:
         self.told = [self.options.under(one) for one in plans]
         at, pool = (platform, {}) if partitions else (pooled(platform), one_pool(platform))
         self.admitted = [admit_jobs(w, at, told) for w, told in zip(self.workloads, self.told, strict=True)]
-        self.unseen = [unseen_in(w.jobs, at, c.parted) | pool for w, c in zip(self.workloads, self.admitted)]
+        self.unseen = [unseen_in(w.jobs, at, c.parts) | pool for w, c in zip(self.workloads, self.admitted)]
         """By simulation, the columns by which its jobs ask for more than it looks at, and why."""
         warn(self.unseen)
         self.world = self._allocate(plans)

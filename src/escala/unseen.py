@@ -15,7 +15,7 @@ import polars as pl
 
 from escala.errors import EscalaWarning, quoted
 from escala.partitions import PARTITION, QUEUE, Parted, apart, gives_whole, pooled
-from escala.parts import counting
+from escala.parts import Parts, counting
 from escala.platform import Platform
 from escala.platform.site import GPU, Site
 from escala.workload.shapes import BEGIN, EXCLUSIVE, KIND, OF_GPUS, OF_NODES, SHAPES
@@ -33,6 +33,8 @@ BEYOND = f"{JOBS}that say no number of nodes may lie on more than their partitio
 CLOSED = f"{JOBS}may lie on nodes that are down, drained or reserved: the scheduler slurm alone looks at that"
 LIMITED = f"{JOBS}may run beyond the limits of QOS: the scheduler slurm alone keeps to them"
 POOL = "environments, rollout, and agents with a guard or a shield take the nodes of all as one pool"
+COUNTS = f"{JOBS}ask for what did not count in that run, and does now: its figures may be others"
+UNEVEN = f"{JOBS}of whole nodes whose cores cannot be dealt out evenly on nodes of several sizes may share them"
 SHARED = f"{JOBS}of partitions of whole nodes share them in environments, in rollout, and with a guard or a shield"
 SPEED = f"{JOBS}run as long on any node in the futures that rollout, agents and shields look at"
 MOST_NAMED, FEW = 12, 3
@@ -80,14 +82,16 @@ def says_once(does: Callable[P, R]) -> Callable[P, R]:
     return wrapped
 
 
-def unseen_in(jobs: pl.DataFrame, platform: Platform, parted: Parted | None = None) -> dict[str, str]:
+def unseen_in(jobs: pl.DataFrame, platform: Platform, parts: Parts | None = None) -> dict[str, str]:
     """The columns by which some jobs of a table ask for more than a run on a platform gives them, under any scheduler
-    but slurm, and why. parted: the partitions that take them."""
+    but slurm, and why. parts: what they are made of."""
     counts = counting(jobs, platform)
     asked = [name for name in SHAPES if name != BEGIN and name in jobs.columns and jobs[name].null_count() < len(jobs)]
     why = {name: _why_not(name) if name not in OF_NODES else f"the platform {counts[name]}" for name in asked}
     found = {name: reason for name, reason in why.items() if name not in OF_NODES or counts[name]}
-    found |= _of_partitions(parted) if parted is not None else {}
+    if parts is not None:
+        found |= {EXCLUSIVE: UNEVEN} if parts.uneven else {}
+        found |= _of_partitions(parts.parted) if parts.parted is not None else {}
     if isinstance(platform, Site):
         found |= {"closed": CLOSED} if platform.closed else {}
         found |= {"limits": LIMITED} if any(platform.qos_limits.values()) else {}

@@ -17,6 +17,10 @@ from typing import Any
 Rows = list[dict[str, Any]]
 WHOLE = 1 << 30
 """Jobs on a node, when one asks for whole nodes."""
+BEYOND_CORES = (
+    *("memory_mb_per_core", "memory_mb_per_node", "gpus_per_node", "gpus_per_task", "tasks_per_node"),
+    *("features", "required_nodes", "excluded_nodes"),
+)
 STATES = ("computing", "idle", "off", "switching_off", "switching_on")
 FOLLOWS = {
     "computing": {"idle"},
@@ -167,6 +171,19 @@ def taking(job: dict[str, Any], partitions: Rows) -> Rows:
     return [one for one in asked if one.get("up", True) and job["walltime_s"] <= (one.get("max_s") or math.inf)]
 
 
+def is_alone(job: dict[str, Any], platform: dict[str, Any]) -> bool:
+    """Must nobody be on the nodes of a job that asks for whole ones? Where it says no number of nodes, if its tasks can
+    be dealt out evenly; not looked at where it asks for more, or may not lie on all nodes."""
+    sizes = platform["cores"]
+    if not job.get("exclusive") or job.get("nodes") or job.get("single_node") or len(set(sizes)) == 1:
+        return bool(job.get("exclusive"))
+    if platform.get("partitions") or any(job.get(name) for name in BEYOND_CORES):
+        return False
+    per = job.get("cores_per_task") or 1
+    tasks = job.get("tasks") or -(-job["cores"] // per)
+    return any(sum(-(-tasks // n) * per <= size for size in sizes) >= n for n in range(1, len(sizes) + 1))
+
+
 def has_them(asked: str, features: list[str]) -> bool:
     """Innermost parentheses first: each becomes one word, which is true or false."""
     while inner := re.search(r"\(([^()]*)\)", asked):
@@ -209,7 +226,7 @@ def nothing_overused(jobs: Rows, places: Rows, workload: Rows, platform: dict[st
         if place["job_id"] not in spans:
             continue
         start, end = spans[place["job_id"]]
-        uses = {"cores": place["cores"], "alone": WHOLE if asked[place["job_id"]].get("exclusive") else 1}
+        uses = {"cores": place["cores"], "alone": WHOLE if is_alone(asked[place["job_id"]], platform) else 1}
         if asked[place["job_id"]].get("single_node"):
             uses |= {kind: asked[place["job_id"]].get(f"demand_{kind}") or 0 for kind in platform.get("resources", {})}
         for kind, amount in least_uses(asked[place["job_id"]], place["cores"]).items():

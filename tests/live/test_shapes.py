@@ -207,6 +207,15 @@ def test_a_whole_node_may_be_told_as_asked_or_as_held(cores: int) -> None:
     assert _starts(told) == {"2": ((1, 1, 4),), "3": ((2, 2, 4),)}
 
 
+def test_tetris_goes_by_resources_whatever_kinds_are_told_of_running_jobs() -> None:
+    """Nodes of 4, 4 and 8 cores, of which the last is free: the job of 5 cores stands before a whole one of 3."""
+    unlike = escala.Platform("unlike", [4, 4, 8], BARE.profiles, [0, 0, 0], resources={"memory": [100] * 3})  # type: ignore[arg-type]
+    asked = {"cores": [8, 3, 5], "exclusive": [None, True, None], "start_s": [5.0, None, None]}
+    for told in ({}, {"memory_mb": [10, 10]}):
+        snapshot = _snapshot(**asked, placed=_lying([4, 4], **told))
+        assert [one.job_id for one in Desk(unlike, "tetris").decide(snapshot).starts] == ["3"]
+
+
 def test_nodes_that_are_gone_take_what_jobs_hold_with_them() -> None:
     placed = _lying([4, 4], memory_mb=[70, 70])
     told = {"cores": [2, 1], "nodes": [2, 1], "exclusive": [True, None], "memory_mb_per_node": [70, 90]}

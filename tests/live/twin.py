@@ -120,7 +120,10 @@ def whole_case(scheduler: str, shutdown: str, number: int, jobs: int) -> Case:
 
 def world(seed: int, number: int, large: float = 0.05, shaped: bool = False) -> Case | None:
     """World `number` of a seed, always the same. shaped: jobs may ask for more than cores."""
-    return askable(draw(random.Random(f"live/{seed}/{number}"), ASKED, 25, large, shaped))
+    case = draw(random.Random(f"live/{seed}/{number}"), ASKED, 25, large, shaped)
+    if shaped and number % 3 == 0:
+        draw_whole(random.Random(f"live/{seed}/{number}/whole"), case)
+    return askable(case)
 
 
 __all__ = [

@@ -28,11 +28,10 @@ class Parts(NamedTuple):
 
 
 def is_alone(row: dict[str, Any], nodes: list[Node], partitions: Sequence[dict[str, Any]] = ()) -> bool:
-    """Does a job ask for whole nodes, and may they be of several sizes?"""
-    taking = taking_of(row, partitions) if partitions else None
-    allowed = allowed_of(row, nodes, taking)
-    sizes = {node.cores for node in nodes if allowed is None or node.number in allowed}
-    return len(sizes) > 1 and bool(row.get("exclusive") or (taking and taking[0].get("exclusive")))
+    """Has a job nodes to itself, which may be of several sizes? Where it says no number of nodes, they are as many as
+    it can be dealt out to evenly; where it cannot, it shares them."""
+    parts = parts_of(row, nodes, partitions, True)
+    return parts is not None and parts.demands[ALONE] == ALL
 
 
 def parts_of(
@@ -58,8 +57,12 @@ def parts_of(
     tasks = row.get("tasks")
     if tasks is None:
         tasks = asked * a_node if asked and a_node else max(-(-cores // per), asked or 1)
+    alone = bool(exclusive) and not whole
     if count is None and (memory_node or gpus_node or exclusive):
         count = fewest(mine, tasks, per, a_node, memory_core, memory_node, gpus_node, gpus_task)
+        if alone and not dealt_out(mine, count, tasks, per, a_node, memory_core, memory_node, gpus_node, gpus_task):
+            alone = False
+            count = count if memory_node or gpus_node else None
     if count is None and per == 1 and not a_node and not memory_core and not gpus_task and allowed is None:
         return Parts([1] * cores, cores, {ALONE: 1}) if beside else None
     if count is None:  # tasks pack as they fit
@@ -82,7 +85,7 @@ def parts_of(
         demands[f"gpu:{kind}"] = demands["gpu"]
     wanted = {name: max(amount, named.get(name, 0)) for name, amount in (named | demands).items()}
     wanted = {name: amount for name, amount in wanted.items() if amount}
-    wanted |= {ALONE: ALL if is_alone(row, nodes, partitions) else 1} if beside else {}
+    wanted |= {ALONE: ALL if alone else 1} if beside else {}
     return Parts(found, most, wanted, bool(kind and some and f"gpu:{kind}" not in kinds), allowed)
 
 
@@ -147,6 +150,29 @@ def fewest(
     gpus_task: int,
 ) -> int:
     """The fewest nodes that could hold so many tasks, dealt out evenly; where no number could, what the best needs."""
+    found = tasks_on(nodes, per, a_node, memory_core, memory_node, gpus_node, gpus_task)
+    best = max(found, default=0)
+    for count in range(1, len(nodes) + 1):
+        if sum(here >= -(-tasks // count) for here in found) >= count:
+            return count
+    return -(-tasks // best) if best else 1
+
+
+def dealt_out(nodes: list[Node], count: int, tasks: int, *asked: Any) -> bool:
+    """Could so many nodes hold them, dealt out evenly?"""
+    return sum(here >= -(-tasks // count) for here in tasks_on(nodes, *asked)) >= count
+
+
+def tasks_on(
+    nodes: list[Node],
+    per: int,
+    a_node: int | None,
+    memory_core: int,
+    memory_node: int,
+    gpus_node: int,
+    gpus_task: int,
+) -> list[int]:
+    """How many tasks each node could hold, of those that have what is asked of each."""
     found = list[int]()
     for node in nodes:
         memory, gpus = node.capacity.get("memory", 0), node.capacity.get("gpu", 0)
@@ -161,11 +187,7 @@ def fewest(
         ):
             here += 1
         found.append(here)
-    best = max(found, default=0)
-    for count in range(1, len(nodes) + 1):
-        if sum(here >= -(-tasks // count) for here in found) >= count:
-            return count
-    return -(-tasks // best) if best else 1
+    return found
 
 
 def times(job: Job, cores: int, free: Callable[[str], int]) -> int:

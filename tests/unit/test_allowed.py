@@ -9,6 +9,7 @@ import pytest
 
 import escala
 from escala import allowed
+from escala.envs.slots.team.policy import TeamPolicy
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.options import Options
@@ -18,6 +19,7 @@ from escala.platform.sharers import SHARERS
 from escala.platform.site import Partition
 from escala.policies.run import pair
 from escala.simulation import Simulation
+from escala.unseen import COUNTS, UNEVEN
 
 PLAIN = Platform.uniform(4, 8)
 SITE = Site(
@@ -129,6 +131,38 @@ def test_whole_nodes_of_one_size_are_had_with_their_cores_and_others_with_all_th
     assert counting(log(*rows).jobs, UNLIKE)["exclusive"] == ""
     alike = parts_of(log(rows[0], rows[2]), UNLIKE)
     assert alike is not None and alike.demands == {} and alike.parts.tolist() == [1, 0]
+
+
+def test_who_cannot_be_dealt_out_evenly_shares_nodes_of_several_sizes_and_that_is_said() -> None:
+    """21 cores do not fit evenly on any nodes of 8, 8, 4 and 4, which have 24: such a job packs. 16 have two nodes to
+    themselves."""
+    asking = log({"exclusive": True, "cores": 16}, {"exclusive": True, "cores": 21}, {})
+    found = parts_of(asking, UNLIKE)
+    assert found is not None and found.uneven and found.demands[SHARERS].tolist() == [8, 1, 1]
+    assert found.parts.tolist() == [2, 21, 2] and found.anywhere.tolist() == [False, True, True]
+    with pytest.warns(escala.EscalaWarning, match=f"^{UNEVEN}$"):
+        run = escala.simulate(asking, UNLIKE, "easy")
+    assert run.unseen == {"exclusive": UNEVEN} and run.jobs["nodes"].to_list() == ["0-1", "0-3", "2"]
+    named = log({"exclusive": True, "cores": 12, "nodes": 3})
+    assert parts_of(named, UNLIKE).uneven is False  # type: ignore[union-attr]
+
+
+def test_a_run_in_which_whole_nodes_did_not_count_is_run_again_with_a_remark() -> None:
+    asking = log({"exclusive": True}, {})
+    run = escala.simulate(asking, UNLIKE, "easy")
+    escala.rerun(run, asking)
+    kept = {name: told for name, told in run.manifest["columns"].items() if name != "exclusive"}
+    old = {**run.manifest, "columns": kept, "unseen": {"exclusive": "the platform has nodes of several sizes"}}
+    with pytest.warns(escala.EscalaWarning, match=f"^{COUNTS}$"):
+        again = escala.rerun(replace(run, manifest=old), asking)
+    assert again.jobs.equals(run.jobs)
+
+
+def test_a_team_of_slots_gives_no_job_nodes_of_several_sizes_to_itself() -> None:
+    machine = Platform("three", [8, 8, 4], PLAIN.profiles, [0, 0, 0])  # type: ignore[arg-type]
+    asking = log({"single_node": True, "exclusive": True}, {"single_node": True})
+    with pytest.raises(EscalaError, match="sjf gives no job nodes of several sizes to itself: leave out the column"):
+        escala.simulate(asking, machine, TeamPolicy("sjf", agents=3))
 
 
 def test_who_shares_cannot_be_a_resource_of_a_platform() -> None:

@@ -13,7 +13,7 @@ from escala.kernel.events import push
 from escala.kernel.fit import fits_now, may_wake
 from escala.kernel.jobs import place, start
 from escala.kernel.nodes import is_idle, set_of, switch_off, switch_on
-from escala.kernel.parts import parts_of, parts_on
+from escala.kernel.parts import parts_of, parts_on, takes_any
 from escala.kernel.placement import append_chunk, take_cores, take_on
 from escala.kernel.shutdown import can_switch, reserve_off
 from escala.kernel.state import HEAP_TIMERS, World
@@ -41,7 +41,7 @@ def command_start_on(w: World, j: int, n: int) -> int:
         return codes.REFUSED_NOT_QUEUED
     node = w.node[n]
     givable = node.held == 0 and (node.power == codes.ON or (may_wake(w, j) and node.power != codes.SWITCHING_OFF))
-    if w.job[j].single == 0 or not givable or (w.o[0].unit == 1 and not is_idle(w, n)):
+    if takes_any(w, j) or not givable or (w.o[0].unit == 1 and not is_idle(w, n)):
         return codes.REFUSED_NO_ROOM
     parts = parts_of(w, j)
     if parts_on(w, j, n, parts) < parts:

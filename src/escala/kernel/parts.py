@@ -23,6 +23,13 @@ def parts_of(w: World, j: int) -> int:
 
 
 @inlined
+def takes_any(w: World, j: int) -> bool:
+    """Does job `j` ask for cores of any nodes? Where some jobs have nodes to themselves it is made of parts too, see
+    `escala.parts.Parts.anywhere`."""
+    return w.job[j].single == 0 or (w.job[j].single == 2 and w.shape[j].most > w.shape[j].parts)
+
+
+@inlined
 def share_of(w: World, j: int) -> int:
     """Cores of its largest part."""
     return np.int64(w.job[j].cores) if w.job[j].single == 1 else np.int64(w.shape[j].share)

@@ -42,9 +42,9 @@ def made_of(snapshot: Snapshot, platform: Platform) -> Made | None:
     snapshot = summed(snapshot)
     order = np.argsort(snapshot.jobs["submit"], kind="stable")
     log = log_of(snapshot, order)
-    warn([unseen_in(log.jobs, platform)])
-    back = np.argsort(order)
-    asked = parts_of(log, platform) or of_columns(log.jobs["cores"].to_numpy(), log.jobs["single_node"].to_numpy(), {})
+    made, back = parts_of(log, platform), np.argsort(order)
+    warn([unseen_in(log.jobs, platform, made)])
+    asked = made or of_columns(log.jobs["cores"].to_numpy(), log.jobs["single_node"].to_numpy(), {})
     asked, jobs = asked.of(back), log.jobs[back]
     cells = cells_of(snapshot.placed)
     if not len(cells.job):

@@ -194,8 +194,11 @@ class Rows:
         log: Any = Log(jobs, self._carried.users) if asked.own.orders != (None, None) else None
         found = asked.own.arrange((jobs["submit"], jobs["walltime"], jobs["cores"]), log, self._told)
         if asked.plan.ordering in codes.PACKING and "keys" in found and (jobs["single"] > 0).any():
-            demand, kinds = np.zeros((n, len(self._demand)), np.int64), len(self._demand.keys() - {SHARERS})
-            for k, values in enumerate(self._demand.values()):
+            of_kind = {kind: values for kind, values in self._demand.items() if kind != SHARERS}
+            kinds = len(of_kind)
+            of_kind |= {SHARERS: self._demand[SHARERS]} if SHARERS in self._demand else {}
+            demand = np.zeros((n, len(of_kind)), np.int64)
+            for k, values in enumerate(of_kind.values()):
                 demand[self.jobs["row"], k] = values
             shape = world.shape[0, :n]
             found["keys"] = packing_keys(asked.plan.ordering, jobs["walltime"], jobs, shape, demand, kinds)

@@ -14,7 +14,7 @@ from escala.platform import Platform
 from escala.policies.files import refuse_other_files
 from escala.policies.run import Progress, simulate_loaded
 from escala.result import Result, read_manifest
-from escala.unseen import of_all
+from escala.unseen import COUNTS, of_all, warn
 from escala.workload import CleaningRules, Workload, read_workload
 
 
@@ -66,7 +66,9 @@ def rerun(run_: Any, workload: Any = None, *, progress: Progress | None = None) 
             )
     options = with_options(Options(), **about["options"])
     refuse_other_files(about, options)
-    return simulate_loaded(log, machine, about["scheduler"], about["shutdown"], options, progress, False)
+    result = simulate_loaded(log, machine, about["scheduler"], about["shutdown"], options, progress, False)
+    warn([{name: COUNTS for name in missed if name in result.manifest.get("columns", {})}])
+    return result
 
 
 def _read_again(told: Mapping[str, Any], path: Any) -> Workload:

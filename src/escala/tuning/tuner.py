@@ -15,7 +15,7 @@ from escala.engines.again import Share
 from escala.engines.engine import Where
 from escala.errors import EscalaError
 from escala.metrics.recorded import waits_beside
-from escala.partitions import parted_of
+from escala.parts import parts_of
 from escala.platform import Platform
 from escala.policies.pairs import Begin
 from escala.policies.queues import ESCALA
@@ -262,7 +262,7 @@ def _about(log: Workload, machine: Platform, split: Split, week: Any, asked: Map
         "workload": {"name": log.name, "jobs": len(log), "sha256": log.digest()},
         "platform": machine.name,
         "cores": machine.total_cores,
-        "unseen": unseen_in(log.jobs, machine, parted_of(log.jobs, machine)),
+        "unseen": unseen_in(log.jobs, machine, parts_of(log, machine)),
         "split": {
             "at_s": split.at_s,
             "first_s": split.first_s,

@@ -66,6 +66,7 @@ def test_a_view_shows_who_has_a_node_of_any_size_to_itself() -> None:
         if len(view.running) == 1 and len(others) == 2:
             asked = [(job.parts, job.part_cores, job.demand, job.exclusive) for job in view.queue]
             seen.append((asked, [view.room_for(job).tolist() for job in view.queue]))
+            assert not act.start_on(others[1], 1) and act.refusal == "the job does not fit now"  # as of any such job
             assert act.start_on(first, 0)
             seen.append((view.free_cores.tolist(), view.free_now, view.free_any, view.free_kinds.tolist()))
             seen.append([view.room_for(job).tolist() for job in view.queue])

@@ -23,6 +23,7 @@ from escala.envs.slots.team.options import MultiOptions, options_of
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
+from escala.platform.sharers import SHARERS
 from escala.policy import insider
 
 SHAPING = (
@@ -89,6 +90,11 @@ class TeamPolicy(SlottedPolicy):
                 "machines of several cores"
             )
         kinds = simulation.kinds
+        if SHARERS in kinds:
+            raise EscalaError(
+                f"platform {platform.name!r}: {self.name} gives no job nodes of several sizes to itself: leave out "
+                "the column exclusive, and partitions that are"
+            )
         if 1 + len(kinds) != chosen.resources:
             raise EscalaError(
                 f"platform {platform.name!r}: {self.name} knows {chosen.resources} resources, the workload has "
