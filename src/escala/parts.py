@@ -50,9 +50,7 @@ class Parts:
     demands: dict[str, Ints] = field(default_factory=dict)
     never: NDArray[np.bool_] | None = None
     allowed: Allowed | None = None  # nodes on which each may lie; None: all
-    uneven: bool = (
-        False  # do some ask for whole nodes, on which their cores cannot be dealt out evenly? They share them
-    )
+    uneven: bool = False  # do some share nodes that ask for whole ones, but can be dealt out evenly on none?
     parted: Parted | None = None  # None: partitions leave none of them out
 
     @property

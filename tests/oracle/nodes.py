@@ -139,18 +139,10 @@ def may_lie(job: Job, node: Node) -> bool:
     return job.allowed is None or node.number in job.allowed
 
 
-def fewest(
-    nodes: list[Node],
-    tasks: int,
-    per: int,
-    a_node: int | None,
-    memory_core: int,
-    memory_node: int,
-    gpus_node: int,
-    gpus_task: int,
-) -> int:
-    """The fewest nodes that could hold so many tasks, dealt out evenly; where no number could, what the best needs."""
-    found = tasks_on(nodes, per, a_node, memory_core, memory_node, gpus_node, gpus_task)
+def fewest(nodes: list[Node], tasks: int, *asked: Any) -> int:
+    """The fewest nodes that could hold so many tasks, dealt out evenly; where no number could, what the best needs.
+    asked: as `tasks_on` takes it."""
+    found = tasks_on(nodes, *asked)
     best = max(found, default=0)
     for count in range(1, len(nodes) + 1):
         if sum(here >= -(-tasks // count) for here in found) >= count:
