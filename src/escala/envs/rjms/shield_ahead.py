@@ -231,7 +231,7 @@ def _live(simulation: Any, i: int) -> Live:
     if truth["single"].any() or (w.demand.size and w.demand[i, rows].any()):
         raise EscalaError(
             "a shield before a shutdown policy plays on cores of any nodes; it cannot play jobs that ask for "
-            "nodes, or further kinds"
+            "nodes, or further kinds, nor any beside one that has nodes of several sizes to itself (exclusive)"
         )
     limit = truth["walltime"].astype(np.int64)
     jobs = np.zeros(len(rows), JOBS)
