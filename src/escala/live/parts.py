@@ -169,7 +169,7 @@ def _amounts(snapshot: Snapshot, platform: Platform, asked: Parts, cells: Cells)
 def _refuse_more(snapshot: Snapshot, platform: Platform, amounts: Mapping[str, Ints], cells: Cells) -> None:
     here = snapshot.nodes["gone"][cells.node] == 0
     for kind, values in amounts.items():
-        if kind == SHARERS:
+        if kind == SHARERS:  # what runs beside a whole job runs, whoever let it
             continue
         used = np.bincount(cells.node[here], values[here], platform.n_nodes)
         over = np.flatnonzero(used > platform.resources[kind])

@@ -194,14 +194,12 @@ class Rows:
         log: Any = Log(jobs, self._carried.users) if asked.own.orders != (None, None) else None
         found = asked.own.arrange((jobs["submit"], jobs["walltime"], jobs["cores"]), log, self._told)
         if asked.plan.ordering in codes.PACKING and "keys" in found and (jobs["single"] > 0).any():
-            of_kind = {kind: values for kind, values in self._demand.items() if kind != SHARERS}
-            kinds = len(of_kind)
-            of_kind |= {SHARERS: self._demand[SHARERS]} if SHARERS in self._demand else {}
-            demand = np.zeros((n, len(of_kind)), np.int64)
-            for k, values in enumerate(of_kind.values()):
-                demand[self.jobs["row"], k] = values
+            kinds, resources = self._tables.simulation.kinds, int(world.o[0, 0]["n_kinds"])
+            demand = np.zeros((n, len(kinds)), np.int64)
+            for k, kind in enumerate(kinds):
+                demand[self.jobs["row"], k] = self._demand.get(kind, 0)
             shape = world.shape[0, :n]
-            found["keys"] = packing_keys(asked.plan.ordering, jobs["walltime"], jobs, shape, demand, kinds)
+            found["keys"] = packing_keys(asked.plan.ordering, jobs["walltime"], jobs, shape, demand, resources)
         if asked.plan.by_user:
             world.job[0, :n]["user"] = jobs["user"]
         fill_orders(world, 0, asked.plan, slice(n), n, self._tables.simulation.platform.total_cores, **found)
