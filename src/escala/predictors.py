@@ -50,6 +50,10 @@ class Predictors:
         for row, (planned, ordered) in enumerate(both, first):
             calls.tell(table, i, row, int(planned), int(ordered))
 
+    def forget(self) -> None:
+        """Nothing more will be asked."""
+        self._begun.clear()
+
     def _begin(self, i: int) -> tuple[Say, Say]:
         """What says the lengths for plans and for the order; one and the same where both are of one predictor."""
         told = self._simulation.told[i]

@@ -349,6 +349,8 @@ def simulate_loaded(
     result = simulation.result(0, about)
     if log is not None:
         result.decisions = _decisions(log, loaded.jobs["job_id"][simulation.admitted[0].rows])
+    simulation.predictors.forget()
+    del simulation.predictors  # in a circle the tables stay in memory until Python looks for circles
     return result
 
 

@@ -201,8 +201,10 @@ class _Window:
         if len(simulation.admitted[0].rows):  # else every job so far is too large for the machine
             self.carried = state_of(simulation)
         self.most = max(self.most, len(piece))
-        del simulation.predictors  # they know the simulation too: without them its tables are freed now, not some time
-        return self._left(simulation, ahead - len(carried.jobs) if carried is not None else 0)
+        left = self._left(simulation, ahead - len(carried.jobs) if carried is not None else 0)
+        simulation.predictors.forget()
+        del simulation.predictors
+        return left
 
     def _note(self, piece: Workload) -> None:
         self.pieces += 1
