@@ -20,7 +20,8 @@ from escala.options import Options, microseconds
 from escala.partitions import Parted
 from escala.parts import Parts, parts_of
 from escala.platform import Platform
-from escala.platform.site import GPU
+from escala.platform.closures import counts
+from escala.platform.site import GPU, Site
 from escala.workload import Workload
 from escala.workload.shapes import BEGIN, KIND, first_late
 
@@ -95,6 +96,15 @@ def refuse_speeds(platform: Platform, what: str) -> None:
         raise EscalaError(
             f"platform {platform.name!r} has nodes of several speeds, and {what} for jobs that run as long on any "
             "nodes: leave the speeds out"
+        )
+
+
+def refuse_closures(platform: Platform) -> None:
+    """EscalaError for nodes that are down or drained for a while, of which bounds know nothing."""
+    if isinstance(platform, Site) and any(counts(one) for one in platform.closed):
+        raise EscalaError(
+            f"site {platform.name!r} has nodes that are down or drained for a while ([[closed]]), of which bounds know "
+            "nothing: leave them out, or use escala bound, which does so for the policies beside them too"
         )
 
 

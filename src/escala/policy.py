@@ -68,7 +68,7 @@ class View:
 
     @property
     def node_states(self) -> list[str]:
-        """Power state of each node: on, switching_on, off, switching_off."""
+        """Power state of each node: on, switching_on, off, switching_off; gone: down or drained, and no job's."""
         return self._see("node_states")
 
     @property

@@ -29,6 +29,7 @@ from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, JOB
 from escala.naming import UNNAMED
 
 NODE_STATES = ("on", "switching_on", "off", "switching_off")  # by code of NODE.power
+GONE = "gone"
 MOST_COMMANDS, TRIES = 1_000_000, 10
 """In one decision: so many commands, and so many tries of each waiting job on each node on top."""
 MOST_QUESTIONS, LOOKS = 1_000_000, 100
@@ -111,8 +112,10 @@ def _running(simulation: Any, i: int) -> list[RunningJob]:
         return []
     at = np.array(rows)
     job, run = w.job[i, at], w.run[i, at]
-    users = simulation.shown(i).users(job["user"]).tolist()
-    columns = job.tolist(), users, run["plan"].tolist(), run["start"].tolist(), _held(simulation.table, i, at)
+    users, held = simulation.shown(i).users(job["user"]).tolist(), _held(simulation.table, i, at)
+    if simulation.closing is not None:  # on nodes that are gone a job has its cores still
+        simulation.closing.make_whole(rows, job, held)
+    columns = job.tolist(), users, run["plan"].tolist(), run["start"].tolist(), held
     found = [
         RunningJob(
             row,
@@ -155,9 +158,24 @@ def _free_cores(w: Any, i: int) -> NDArray[np.int64]:
 
 
 def _open_cores(simulation: Any, i: int) -> NDArray[np.int64]:
-    """Cores of each node that a job may be given: none where one has the node to itself."""
+    """Cores of each node that a job may be given: none where one has the node to itself, or the node is gone."""
     free, open_ = _free_cores(simulation.world, i), simulation.shown(i).open(simulation.world, i)
+    free[_gone(simulation.world, i)] = 0
     return free if open_ is None else free * open_
+
+
+def _gone(w: Any, i: int) -> NDArray[np.bool_]:
+    """Which nodes are not there: the kernel has them switching off without an end (`escala.kernel.load`)."""
+    node = w.node[i]
+    found: NDArray[np.bool_] = (node["power"] == codes.SWITCHING_OFF) & (node["done"] >= codes.NEVER_US)
+    return found
+
+
+def _node_states(w: Any, i: int) -> list[str]:
+    states = [NODE_STATES[power] for power in w.node["power"][i].tolist()]
+    for n in np.flatnonzero(_gone(w, i)):
+        states[n] = GONE
+    return states
 
 
 def _idle_since(w: Any, i: int) -> NDArray[np.float64]:
@@ -184,7 +202,7 @@ QUESTIONS: dict[str, Callable[[Any, int], Any]] = {
     "queue_length": lambda w, i: w.s["n_queued"].item(i),
     "waiting_work": _waiting_work,
     "n_nodes": lambda w, i: w.o["n_nodes"].item(i),
-    "node_states": lambda w, i: [NODE_STATES[p] for p in w.node["power"][i].tolist()],
+    "node_states": _node_states,
     "node_cores": lambda w, i: w.node["cores"][i].astype(np.int64),
     "idle_since_s": _idle_since,
 }

@@ -10,13 +10,14 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from escala.admit import admit_jobs, met, refuse_work, whole_of
+from escala.closing import closing_of
 from escala.errors import EscalaError
 from escala.estimates import RUNTIME, WALLTIME, lengths_us
 from escala.filling import endless_us, fill_lanes, fill_orders, fill_widths, power_rules
+from escala.job_table import job_table
 from escala.kernel import calls, codes
 from escala.kernel.allocate import Sizes, allocate
 from escala.kernel.clock import SECOND
@@ -38,9 +39,6 @@ from escala.unseen import one_pool, unseen_in, warn
 from escala.workload import Workload
 
 CHUNKS_PER_JOB = 8  # room for recorded allocations to begin with, where there are so many nodes; it grows
-STATES = pl.Series(["QUEUED", "QUEUED", "QUEUED", "RUNNING", "COMPLETED", "KILLED"])  # by the kernel's codes
-FIRST = ("job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "user", "state")
-"""Columns of the table of jobs that come first; behind them the nodes."""
 MOST_UNITS = 2**31 - 1  # of a further resource kind on a node
 INSTANTS_PER_JOB = 64  # guard: a run needs a few instants a job, its switches and its timers
 
@@ -49,7 +47,8 @@ class Simulation:
     """A batch of simulations on one platform: workloads + plan + options -> arrays; advance, command, result.
 
     workloads: one, or one for each simulation. The kernel's tables are `world`, see `escala.kernel.state`. partitions:
-    False: a site is one pool. numbers: by row, that by which a View and Commands know a job; None: the row itself.
+    False: a site is one pool. closes: of one workload, nodes go and come back as the site says (`closing`). numbers:
+    by row, that by which a View and Commands know a job; None: the row itself.
     names, views: by simulation, what `named` and `shown` give, made when it is asked for."""
 
     def __init__(
@@ -59,6 +58,7 @@ class Simulation:
         plan: Plan | Sequence[Plan],
         options: Options | None = None,
         partitions: bool = True,
+        closes: bool = False,
     ) -> None:
         self.workloads = [workloads] if isinstance(workloads, Workload) else list(workloads)
         self.platform, self.options = platform, options or Options()
@@ -72,9 +72,10 @@ class Simulation:
         self.told = [self.options.under(one) for one in plans]
         at, pool = (platform, {}) if partitions else (pooled(platform), one_pool(platform))
         self.admitted = [admit_jobs(w, at, told) for w, told in zip(self.workloads, self.told, strict=True)]
-        self.unseen = [unseen_in(w.jobs, at, c.parts) | pool for w, c in zip(self.workloads, self.admitted)]
+        self.unseen = [unseen_in(w.jobs, at, c.parts, closes) | pool for w, c in zip(self.workloads, self.admitted)]
         """By simulation, the columns by which its jobs ask for more than it looks at, and why."""
         warn(self.unseen)
+        self.closing = closing_of(self) if closes else None
         self.world = self._allocate(plans)
         self.table = table_of(self.world)
         for i in range(len(self.workloads)):
@@ -84,6 +85,8 @@ class Simulation:
         self.alone = [not _asks(plan) and codes.ASKED not in told.ways for plan, told in zip(plans, self.told)]
         """By simulation, does the kernel work alone? Then nobody can have changed its jobs."""
         self.predictors = Predictors(self)
+        if self.closing is not None:
+            self.closing.begin()
 
     def __len__(self) -> int:
         return len(self.workloads)
@@ -104,7 +107,7 @@ class Simulation:
                     "are possible: count it in larger units, and what jobs demand of it too"
                 )
         # else nobody knows which node's GPUs a job had
-        self.recorded = self.options.record or bool(p.drawn.more_w.keys() & set(kinds))
+        self.recorded = self.options.record or self.closing is not None or bool(p.drawn.more_w.keys() & set(kinds))
         single = most_single(one.parts for one in self.admitted)
         self.plain = single == 0 and not kinds
         queueings = {plan.queueing for plan in plans}
@@ -249,11 +252,14 @@ class Simulation:
         """Run simulation i until it stops, or (NONE) all up to `until_s` has happened; a code of `kernel.codes`."""
         until = codes.NEVER_US if until_s is None else int(microseconds(until_s))
         while True:
-            stop = int(self.drivers[i](self.table, i, until))
+            at = until if self.closing is None else min(until, self.closing.before_us)
+            stop = int(self.drivers[i](self.table, i, at))
             if stop == codes.ESTIMATE:
                 self.predictors.ask(i)
             elif stop == codes.GROW:
                 self.grow(i)
+            elif stop == codes.NONE and at < until and self.closing is not None:
+                self.closing.turn()
             else:
                 break
         if stop == codes.GUARD:
@@ -281,6 +287,12 @@ class Simulation:
             changes[name] = larger
         self.world = self.world._replace(**changes)
         self.table = table_of(self.world)
+
+    def forget(self) -> None:
+        """Nothing more will be simulated. Whoever knows the simulation is let go: in a circle its tables would stay in
+        memory until Python looks for circles, which large arrays do not make it do."""
+        self.predictors.forget()
+        del self.predictors, self.closing
 
     def command(self, i: int, kind: int, a: int = 0, b: int = 0) -> int:
         """One command (kinds of `escala.kernel.calls`) to simulation i; a refusal code, 0 if it was carried out."""
@@ -326,11 +338,14 @@ class Simulation:
             **({"unseen": self.unseen[i]} if self.unseen[i] else {}),
             **(manifest or {}),
         }
-        jobs = self._job_table(i, node_texts(past.chunks, len(rows)))
-        return Result(jobs, totals_of(self.world, i, self.platform, window, past.gpus_j()), about, past.tables())
+        totals = totals_of(self.world, i, self.platform, window, past.gpus_j())
+        mine = past.chunks[:, past.chunks[0] < len(rows)]  # behind these, of runs that count for nothing
+        return Result(job_table(self, i, node_texts(mine, len(rows))), totals, about, past.tables())
 
     def _history(self, i: int, window: tuple[int, int]) -> NodeHistory:
         """What the nodes of simulation i did."""
+        if self.closing is not None:
+            return self.closing.history(window)
         w, rows = self.world, self.admitted[i].rows
         run, job = w.run[i, : len(rows)], w.job[i, : len(rows)]
         did = run["start"].copy(), job["runtime"].copy(), job["load"].copy(), switches_of(w, i).copy()
@@ -348,41 +363,6 @@ class Simulation:
             (int(submits[0]), max(int(self.world.s[i, 0]["last_finish"]), int(submits[0]))) if len(submits) else (0, 0)
         )
 
-    def _job_table(self, i: int, nodes: pl.Series) -> pl.DataFrame:
-        """The jobs in the order of the workload; times that did not happen are null."""
-        admitted = self.admitted[i]
-        jobs = self.workloads[i].jobs
-        run = self.world.run[i, : len(admitted.rows)]
-        start, state = run["start"].copy(), run["state"].astype(np.int64)
-        ended = (state == codes.COMPLETED) | (state == codes.KILLED)
-        table: dict[str, pl.Series] = {
-            "start_s": _seconds(start, start >= 0),
-            "finish_s": _seconds(start + admitted.runtime_us, ended),
-            "wait_s": _seconds(start - microseconds(jobs["submit_s"].to_numpy())[admitted.rows], start >= 0),
-            "runtime_s": pl.Series(admitted.runtime_us / SECOND, dtype=pl.Float64),
-            "state": STATES[state] if len(state) else STATES[:0],
-            "nodes": nodes,
-        }
-        if self.told[i].moves:  # else it is the request, or the run time
-            table["estimate_s"] = _seconds(
-                self.world.job[i, : len(admitted.rows)]["walltime"].copy(), state != codes.PENDING
-            )
-        if len(admitted.rejected):
-            runtime = jobs["runtime_s"][admitted.rejected].cast(pl.Float64)
-            left = pl.DataFrame({"runtime_s": runtime}).with_columns(state=pl.lit("REJECTED"), nodes=pl.lit(""))
-            rows = pl.Series(np.concatenate([admitted.rows, admitted.rejected]))
-            whole = pl.concat([pl.DataFrame(table), left], how="diagonal").with_columns(row=rows).sort("row")
-            table = {name: whole[name] for name in table}
-        elif not bool((np.diff(admitted.rows) > 0).all()):
-            place = np.argsort(admitted.rows)
-            table = {name: column[place] for name, column in table.items()}
-        given = ("job_id", "submit_s", "cores", "walltime_s", "user", "limited")
-        own: dict[str, pl.Series] = {name: jobs[name] for name in given if name in jobs.columns}
-        if jobs["wait_s"].null_count() < len(jobs):
-            own |= {"recorded_wait_s": jobs["wait_s"], "queue": jobs["queue"]}
-        both = {**own, **table}
-        return pl.DataFrame([both[name].alias(name) for name in dict.fromkeys((*FIRST, "nodes", *own, *table))])
-
 
 def _asks(plan: Plan) -> bool:
     """Does a plan ask for decisions outside of the kernel?"""
@@ -392,9 +372,3 @@ def _asks(plan: Plan) -> bool:
 @functools.cache
 def _version() -> str:
     return version("escala")
-
-
-def _seconds(us: NDArray[np.int64], happened: NDArray[np.bool_]) -> pl.Series:
-    """Times in s; null where they did not happen."""
-    seconds = pl.Series(us / SECOND, dtype=pl.Float64)
-    return seconds if happened.all() else seconds.set(pl.Series(~happened), None)

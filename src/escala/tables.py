@@ -110,6 +110,7 @@ class NodeHistory:
     log: Array  # see `switches_of`
     start_off: bool = False
     gpus: dict[str, Array] = field(default_factory=dict)  # kind -> held on each node of a chunk, int64 [chunks]
+    vain: int = 0  # so many job rows at the end are of runs that count for nothing but their energy
 
     @property
     def touched(self) -> int:
@@ -137,6 +138,9 @@ class NodeHistory:
         """job_id, node, cores and, where every node has watts, joules: what these cores drew while the job ran, idle
         power included, within the window."""
         row, node, cores = self._by_node()
+        if self.vain:
+            counted = row < len(self.rows) - self.vain
+            row, node, cores = row[counted], node[counted], cores[counted]
         ids = self.job_ids[self.rows[row]] if len(row) else pl.Series([], dtype=pl.String)
         if not self.platform.has_energy:
             return pl.DataFrame({"job_id": ids, "node": node, "cores": cores})
@@ -145,7 +149,7 @@ class NodeHistory:
         drawn = self.platform.drawn
         watts = np.array([[p.idle_w, p.computing_w - p.idle_w] for p in drawn.profiles])[drawn.profile_of[node]]
         joules = (watts[:, 0] + watts[:, 1] * self.load[row]) * seconds * cores / self.platform.cores[node]
-        joules += self._gpus_by_node()[1] if self.gpus else 0.0
+        joules += self._gpus_by_node()[1][: len(row)] if self.gpus else 0.0
         return pl.DataFrame({"job_id": ids, "node": node, "cores": cores, "joules": joules})
 
     def _gpus_by_node(self) -> tuple[Array, Array]:
@@ -235,3 +239,9 @@ class NodeHistory:
         }
         energy = _energy(self.platform, joules.ravel(), of_gpus.ravel())
         return pl.DataFrame({**table, **energy, "transitions": transitions.ravel()})
+
+    def totals(self) -> pl.DataFrame:
+        """state, seconds, joules (where every node has watts), transitions: the sum over the nodes."""
+        summed = self.power().group_by("state", maintain_order=True).agg(pl.exclude("node", "state").sum())
+        order = pl.DataFrame({"state": codes.LEDGER_STATES})
+        return order.join(summed, on="state", how="left", maintain_order="left")

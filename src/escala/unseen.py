@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -17,6 +17,8 @@ from escala.errors import EscalaWarning, quoted
 from escala.partitions import PARTITION, QUEUE, Parted, apart, gives_whole, pooled
 from escala.parts import Parts, counting
 from escala.platform import Platform
+from escala.platform.closures import RESERVED as RESERVING
+from escala.platform.closures import Closure, counts
 from escala.platform.site import GPU, Site
 from escala.workload.shapes import BEGIN, EXCLUSIVE, KIND, OF_GPUS, OF_NODES, SHAPES
 
@@ -30,10 +32,15 @@ JOBS = "jobs "
 """The start of a reason that says all by itself: the column does count."""
 ACROSS = f"{JOBS}of several nodes that name several partitions may lie across them, where Slurm takes one"
 BEYOND = f"{JOBS}that say no number of nodes may lie on more than their partition's max_nodes"
-CLOSED = f"{JOBS}may lie on nodes that are down, drained or reserved: the scheduler slurm alone looks at that"
+CLOSED = f"{JOBS}may lie on nodes that are down, drained or reserved: runs of simulate alone look at that"
+BOUNDS = f"{JOBS}may lie on nodes that are down, drained or reserved: bounds, and policies beside them, pass that over"
+OUTSIDE = f"{JOBS}of this log meet none of the site's closures ([[closed]]), all of which are at other times"
+RESERVED = f"{JOBS}may lie on nodes that are reserved for others: the scheduler slurm alone looks at that"
+INTO = f"{JOBS}that run when a reservation begins run on into it: the scheduler slurm alone keeps them from it"
 LIMITED = f"{JOBS}may run beyond the limits of QOS: the scheduler slurm alone keeps to them"
 POOL = "environments, rollout, and agents with a guard or a shield take the nodes of all as one pool"
 COUNTS = f"{JOBS}ask for what did not count in that run, and does now: its figures may be others"
+OUTAGES = f"{JOBS}lay on nodes that were down or drained in that run, and do not now: its figures may be others"
 UNEVEN = f"{JOBS}of whole nodes whose cores cannot be dealt out evenly on nodes of several sizes may share them"
 SHARED = f"{JOBS}of partitions of whole nodes share them in environments, in rollout, and with a guard or a shield"
 SPEED = f"{JOBS}run as long on any node in the futures that rollout, agents and shields look at"
@@ -82,9 +89,11 @@ def says_once(does: Callable[P, R]) -> Callable[P, R]:
     return wrapped
 
 
-def unseen_in(jobs: pl.DataFrame, platform: Platform, parts: Parts | None = None) -> dict[str, str]:
+def unseen_in(
+    jobs: pl.DataFrame, platform: Platform, parts: Parts | None = None, closes: bool = False
+) -> dict[str, str]:
     """The columns by which some jobs of a table ask for more than a run on a platform gives them, under any scheduler
-    but slurm, and why. parts: what they are made of."""
+    but slurm, and why. parts: what they are made of. closes: nodes go and come back in it."""
     counts = counting(jobs, platform)
     asked = [name for name in SHAPES if name != BEGIN and name in jobs.columns and jobs[name].null_count() < len(jobs)]
     why = {name: _why_not(name) if name not in OF_NODES else f"the platform {counts[name]}" for name in asked}
@@ -93,9 +102,18 @@ def unseen_in(jobs: pl.DataFrame, platform: Platform, parts: Parts | None = None
         found |= {EXCLUSIVE: UNEVEN} if parts.uneven else {}
         found |= _of_partitions(parts.parted) if parts.parted is not None else {}
     if isinstance(platform, Site):
-        found |= {"closed": CLOSED} if platform.closed else {}
+        found |= _of_closures(platform.closed, closes)
         found |= {"limits": LIMITED} if any(platform.qos_limits.values()) else {}
     return found | ({KIND: MIXED} if KIND in asked and KIND not in found and _mixed(jobs, platform) else {})
+
+
+def _of_closures(closed: Sequence[Closure], closes: bool) -> dict[str, str]:
+    """What a run does not look at of outages, drains and reservations."""
+    if not closes:
+        return {"closed": CLOSED} if closed else {}
+    reserved = [one for one in closed if one.kind == RESERVING]
+    found = {"closed": INTO} if any(counts(one) for one in reserved) else {}
+    return found | ({"reserved": RESERVED} if any(not counts(one) for one in reserved) else {})
 
 
 def _why_not(name: str) -> str:
@@ -145,6 +163,14 @@ def _mixed(jobs: pl.DataFrame, platform: Platform) -> bool:
     kinds = [have > 0 for kind, have in platform.resources.items() if kind.startswith(f"{GPU}:")]
     several = bool((np.sum(kinds, axis=0) > 1).any())
     return several and jobs.select((pl.any_horizontal(amounts) & pl.col(KIND).is_null()).any()).item()
+
+
+def unclosed(platform: Platform, why: str = CLOSED) -> Platform:
+    """The platform with all nodes there all the time, which is said. why: what is to be said."""
+    if not isinstance(platform, Site) or not platform.closed:
+        return platform
+    warn([{"closed": why}])
+    return replace(platform, closed=())
 
 
 def of_all(found: Unseen) -> list[str]:

@@ -83,6 +83,8 @@ def usage(world: World, job: Job, number: int) -> list[tuple[Any, int, dict[str,
     """(time, cores, further kinds) that become free on a node for the job, negative: are taken, from that time on."""
     node, now = world.nodes[number], world.plan_time(world.now)
     changes: list[tuple[Any, int, dict[str, int]]] = []
+    if node.gone:
+        return changes
     if not node.reserved:
         opened = now
         if node.power not in (ON, OFF, SWITCHING_ON):

@@ -34,10 +34,10 @@ def releases(world: World, job: Job) -> list[tuple[Any, Allocation]]:
     hold_end = world.plan_time(max(world.now, world.hold_end(job)))
     found: list[tuple[Any, Allocation]] = []
     for holder in world.running + world.given:
-        found.append((holder.planned_end, holder.held))
+        found.append((holder.planned_end, [(n, count) for n, count in holder.held if not world.nodes[n].gone]))
     for node in world.nodes:
         free = world.free_on(node)
-        if node.reserved or not free:
+        if node.barred or not free:
             continue
         if node.power == ON:
             found.append((now, [(node.number, free)]))
@@ -94,7 +94,7 @@ class Reservation:
     def of_no_use_to_the_head(self, node: Node) -> int:
         """Cores free now that the head may not be given by s, because its hold ends later; others may."""
         held_back = node.power in (SWITCHING_ON, OFF) and self.world.plan_time(self.world.hold_end(self.head)) > self.s
-        return self.world.free_on(node) if held_back and not node.reserved else 0
+        return self.world.free_on(node) if held_back and not node.barred else 0
 
     def limit(self, node: Node) -> int:
         """Cores of the node that jobs running past s may still take."""
@@ -209,7 +209,7 @@ def pass_by_nodes(world: World, kept: Reservation, job: Job) -> None:
 
 def opens(world: World, job: Job, node: Node) -> Any:
     """The plan time from which the job may be given the node, None: never."""
-    if node.reserved:
+    if node.barred:
         return None
     found = world.plan_time(world.now)
     if node.power == SWITCHING_OFF:

@@ -53,12 +53,18 @@ def run_kernel(case: Case) -> Any:
 def platform_of(case: Case) -> Any:
     """Its nodes as an `escala.Platform`."""
     import escala
+    from escala.platform.closures import Closure
 
     site = {name: tuple(case.platform[name]) for name in ("names", "features") if name in case.platform}
     if "partitions" in case.platform:
         site["partitions"] = tuple(
             escala.platform.site.Partition(**{**one, "nodes": tuple(one["nodes"])})
             for one in case.platform["partitions"]
+        )
+    if "closed" in case.platform:
+        site["closed"] = tuple(
+            Closure(tuple(one["nodes"]), one["from_s"], one["until_s"], one["kind"], one["requeue"])
+            for one in case.platform["closed"]
         )
     return (escala.Site if site else escala.Platform)(
         name="world",
@@ -73,6 +79,7 @@ def platform_of(case: Case) -> Any:
     )
 
 
+SUMMED = ("seconds", "joules", "transitions")
 ENGINES = {"oracle": run_oracle, "kernel": run_kernel}
 
 
@@ -91,6 +98,7 @@ def differences(case: Case) -> list[str]:
         + place_differences(expected.allocations, rows(got.allocations))
         + state_differences(expected.nodes, rows(got.nodes))
         + power_differences(expected.power, rows(got.power))
+        + total_differences(expected.power, rows(got.totals))
     )
 
 
@@ -114,6 +122,7 @@ def job_differences(expected: Rows, got: Rows) -> list[str]:
         "state",
         "nodes",
     ] + guessed * ["estimate_s"]
+    columns += ["lost_s"] if got and "lost_s" in got[0] else []
     for row in expected:
         for column in columns:
             a, b = row[column], mine.get(row["job_id"], {}).get(column)
@@ -156,6 +165,19 @@ def state_differences(expected: Rows, got: Rows) -> list[str]:
         for n, a, b, s in theirs
         if (n, a, b, s) not in set(ours)
     ]
+
+
+def total_differences(expected: Rows, got: Rows) -> list[str]:
+    """What the kernel counted over all nodes."""
+    sums = [
+        {
+            "node": None,
+            "state": total["state"],
+            **{name: sum(row[name] for row in expected if row["state"] == total["state"]) for name in SUMMED},
+        }
+        for total in got
+    ]
+    return [f"total {line}" for line in power_differences(sums, [{"node": None, **row} for row in got])]
 
 
 def power_differences(expected: Rows, got: Rows) -> list[str]:

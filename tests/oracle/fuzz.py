@@ -15,10 +15,11 @@ from dataclasses import replace
 
 from tests.oracle.engines import differences
 from tests.oracle.gpus import draw_watts
+from tests.oracle.outages import draw_outages
 from tests.oracle.whole import draw_whole
 from tests.oracle.worlds import SCHEDULERS, Case, draw
 
-LARGE, APART = 0.1, 0.1  # shares of the worlds
+LARGE, APART, GONE = 0.1, 0.1, 0.25  # shares of the worlds
 
 
 def world(seed: int, number: int, schedulers: tuple[str, ...], most_jobs: int, apart: float = APART) -> Case:
@@ -27,6 +28,9 @@ def world(seed: int, number: int, schedulers: tuple[str, ...], most_jobs: int, a
         draw_watts(random.Random(f"{seed}/{number}/gpus"), case.platform)
     if number % 4 == 3:
         draw_whole(random.Random(f"{seed}/{number}/whole"), case)
+    rng = random.Random(f"{seed}/{number}/outages")
+    if rng.random() < GONE:
+        draw_outages(rng, case.jobs, case.platform)
     return case
 
 
@@ -60,6 +64,9 @@ def reductions(case: Case) -> list[Case]:
         if name != "scheduler" and case.options[name] != "never":
             simpler = {key: value for key, value in case.options.items() if key != name}
             found.append(replace(case, options={**simpler, "shutdown": simpler.get("shutdown", "never")}))
+    closed = case.platform.get("closed", [])
+    for k in range(len(closed)):
+        found.append(replace(case, platform={**case.platform, "closed": closed[:k] + closed[k + 1 :]}))
     for k, job in enumerate(case.jobs):
         if job["load"] != 1.0:
             found.append(replace(case, jobs=[*case.jobs[:k], {**job, "load": 1.0}, *case.jobs[k + 1 :]]))

@@ -36,7 +36,7 @@ class Score:
 
     def user_part(self, name: str, world: World) -> float:
         total = sum(node.cores for node in world.nodes)
-        held = sum(job.cores for job in world.running + world.given if job.user == name)
+        held = sum(world.cores_there(job) for job in world.running + world.given if job.user == name)
         waiting = sum(1 for job in world.queue if job.user == name)
         part = 0.0
         if self.multifactor:
@@ -58,10 +58,13 @@ class Score:
             if job.user is None or job.submit > world.now or job.state == "REJECTED":
                 continue
             shares[job.user] = self.told.get("shares", {}).get(job.user, 1.0)
-            begin, end = world.given_at.get(job.row), world.now if job.finish is None else job.finish
-            if begin is not None:
+            spans = [span for span in world.spans if span[0] is job]
+            if job in world.running + world.given or (job.finish is not None and world.given_at[job.row] < job.finish):
+                end = world.now if job.finish is None else job.finish
+                spans.append((job, world.given_at[job.row], end, world.cores_there(job)))
+            for _, begin, end, cores in spans:
                 worth = math.exp(-rate * (world.now - end)) - math.exp(-rate * (world.now - begin))
-                used[job.user] = used.get(job.user, 0.0) + job.cores * worth / rate
+                used[job.user] = used.get(job.user, 0.0) + cores * worth / rate
         total = sum(used.values())
         if total <= 0.0 or name not in shares:
             return 1.0

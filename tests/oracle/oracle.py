@@ -18,6 +18,7 @@ from tests.oracle import gpus
 from tests.oracle.energy import ledgers, merged
 from tests.oracle.lanes import lane_of, lanes_of
 from tests.oracle.nodes import ALL, ALONE, could_hold, is_alone, lasts, parts_of
+from tests.oracle.outages import go_and_come_back, turns
 from tests.oracle.schedulers import scheduler as find_scheduler
 from tests.oracle.schedulers import split
 from tests.oracle.shutdown import shutdown as find_shutdown
@@ -83,10 +84,11 @@ def simulate(
     world.can_change = (shutdown != "never" or start_off) and any(node.profile.can_switch for node in nodes)
     world.calls = {microseconds(time) for time in calls_s}
     limit = None if until_s is None else microseconds(until_s)
+    closed = turns(platform)
     decisions: list[int] = []
     first = True
     while True:
-        took = intake(world)
+        took = intake(world, closed)
         if world.now == limit or (
             limit is None and all(job.finish is not None or job.state == "REJECTED" for job in rows)
         ):
@@ -98,7 +100,7 @@ def simulate(
             decide(world)
             power.after(world, strict)
             world.job_ended = False
-        following = next_event(world)
+        following = next_event(world, [moment for moment, _ in closed])
         if following is None and limit is None:
             raise RuntimeError(f"stuck at {world.now / 1e6} s with {[job.job_id for job in world.queue]} in the queue")
         moments = [moment for moment in (following, limit) if moment is not None]
@@ -162,13 +164,14 @@ def make_jobs(
     return rows
 
 
-def intake(world: World) -> bool:
+def intake(world: World, closed: list[tuple[int, dict[str, Any]]]) -> bool:
     """Take in every event of this instant, in the written order; was there any?"""
     took = False
     ending = [job for job in world.running if job.start is not None and job.start + job.length == world.now]
     for job in sorted(ending, key=world.queue_key):
         world.end(job)
         world.job_ended = took = True
+    took = go_and_come_back(world, closed) or took
     for node in world.nodes:
         if node.switch_end == world.now:
             world.end_switch(node)
@@ -196,7 +199,7 @@ def intake(world: World) -> bool:
     return took or world.now in world.calls
 
 
-def next_event(world: World) -> int | None:
+def next_event(world: World, turns: list[int]) -> int | None:
     """The next instant at which anything is due. Planned starts, timers and holds lie strictly ahead; the rest may be
     due now."""
     due = [job.start + job.length for job in world.running if job.start is not None]
@@ -206,7 +209,7 @@ def next_event(world: World) -> int | None:
         due += [world.clock_of(job.planned_end) for job in world.running]
     ahead = [world.clock_of(job.plan[0]) for job in world.queue if job.plan is not None]
     ahead += [node.timer for node in world.nodes if node.timer is not None]
-    ahead += world.calls
+    ahead += [*world.calls, *turns]
     if world.hold_fraction is not None:
         ahead += [world.patience_ends(job) for job in world.queue]
     if world.guard is not None:
@@ -228,6 +231,7 @@ def job_row(job: Job, world: World) -> dict[str, Any]:
         "estimate_s": None if job.state in ("future", "REJECTED") else job.seen_s,
         "runtime_s": job.length / 1e6,
         "user": job.user,
+        "lost_s": None if job.state == "REJECTED" else job.lost / 1e6,
         "state": state,
         "nodes": merged([number for number, _ in job.held]) if started else "",
         "place": list(job.held) if started else [],

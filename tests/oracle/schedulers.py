@@ -34,18 +34,18 @@ def strict(score: Score | None) -> Scheduler:
 def wake_for(world: World, head: Job) -> None:
     if world.now < world.hold_end(head):
         return
-    sleeping = [node for node in world.nodes if node.power == OFF and not node.reserved]
+    sleeping = [node for node in world.nodes if node.power == OFF and not node.barred]
     if head.parts is not None:
         lacking = len(head.parts)
-        lacking -= sum(world.room_now(node, head) for node in world.nodes if node.power == ON)
-        lacking -= sum(could_hold(node, head) for node in world.nodes if node.power == SWITCHING_ON)
+        lacking -= sum(world.room_now(node, head) for node in world.nodes if node.power == ON and not node.gone)
+        lacking -= sum(could_hold(node, head) for node in world.nodes if node.power == SWITCHING_ON and not node.gone)
         for node in sleeping:
             if lacking > 0 and could_hold(node, head) > 0:
                 world.switch_on(node)
                 lacking -= could_hold(node, head)
         return
     need = head.cores
-    for node in world.nodes:
+    for node in [node for node in world.nodes if not node.gone]:
         if node.power == ON:
             need -= world.free_on(node)
         elif node.power == SWITCHING_ON:

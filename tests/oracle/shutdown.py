@@ -50,7 +50,7 @@ class Proportional(Shutdown):
         self.fraction = fraction
 
     def after(self, world: World, strict: bool) -> None:
-        busy = sum(1 for node in world.nodes if node.label == "computing")
+        busy = sum(1 for node in world.nodes if node.label == "computing" and not node.gone)
         for node in idle_nodes(world)[math.ceil(self.fraction * busy) :]:
             if node.profile.can_switch and not (strict and awaited(world, node)):
                 world.switch_off(node)
@@ -63,7 +63,7 @@ class OffReservation(Shutdown):
     def before(self, world: World) -> None:
         missing = self.number - sum(1 for node in world.nodes if node.reserved)
         idle = [node for node in idle_nodes(world) if node.profile.can_switch and not node.reserved]
-        off = [node for node in world.nodes if node.power == OFF and node.profile.can_switch and not node.reserved]
+        off = [node for node in world.nodes if node.power == OFF and node.profile.can_switch and not node.barred]
         for node in (idle[::-1] + off[::-1])[: max(0, missing)]:
             node.reserved = True
             if node.power == ON:
@@ -80,7 +80,7 @@ class ArrivalsKnown(Shutdown):
                 self.after_in(world, lane)
 
     def after_in(self, world: World, lane: int) -> None:
-        mine = [node for node in world.nodes if node.number in world.lanes[lane]]
+        mine = [node for node in world.nodes if node.number in world.lanes[lane] and not node.gone]
         free = sum(world.free_on(node) for node in mine if node.power != SWITCHING_OFF)
         beside = 0  # free cores of the nodes before that stay on
         for node in [node for node in mine if node.power == ON]:
@@ -108,7 +108,7 @@ def awaited(world: World, node: Node) -> bool:
 
 
 def idle_nodes(world: World) -> list[Node]:
-    return [node for node in world.nodes if world.is_idle(node)]
+    return [node for node in world.nodes if world.is_idle(node) and not node.gone]
 
 
 def shutdown(name: str) -> Shutdown:

@@ -11,7 +11,9 @@ from escala.policies import SCHEDULERS as REGISTRY
 from escala.policies.queues import WAYS
 from escala.scores import CHANGING, FIXED
 from tests.laws.laws import check
+from tests.laws.outages import check_outages
 from tests.oracle.engines import differences, run_kernel
+from tests.oracle.outages import draw_outages
 from tests.oracle.whole import draw_whole
 from tests.oracle.worlds import ASKED, CONSERVATIVE, EASY, GREEDY, PRIORITY, SCHEDULERS, STRICT, Case, draw, worlds
 
@@ -50,6 +52,25 @@ def test_kernel_equals_oracle_where_jobs_ask_for_nodes(family: str) -> None:
             assert not differences(case), case.program()
             check(run_kernel(case), case.jobs, case.platform, case.options.get("until_s"))
     assert found > 60 and bound > 20 and parted > 20
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_kernel_equals_oracle_where_nodes_go_and_come_back(family: str) -> None:
+    """80 worlds of each family, some of many jobs, some with nodes to themselves."""
+    lost = cut = 0
+    for number in range(80):
+        rng = random.Random(f"outages/{family}/{number}")
+        case = draw(rng, FAMILIES[family], 16, 0.05, True, 0.1)
+        if number % 4 == 3:
+            draw_whole(rng, case)
+        draw_outages(rng, case.jobs, case.platform)
+        assert not differences(case), case.program()
+        if "closed" in case.platform:
+            result = run_kernel(case)
+            check_outages(result, case.jobs, case.platform, case.options.get("until_s"))
+            lost += (result.jobs["lost_s"] > 0).any()
+            cut += (result.jobs["state"] == "KILLED").any()
+    assert lost >= 5 and cut >= 5
 
 
 @pytest.mark.parametrize("family", FAMILIES)

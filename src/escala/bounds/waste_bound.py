@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.admit import Admitted, admit_jobs, met, refuse_late, refuse_speeds
+from escala.admit import Admitted, admit_jobs, met, refuse_closures, refuse_late, refuse_speeds
 from escala.bounds.node_sharing import shared
 from escala.errors import EscalaError
 from escala.kernel.clock import SECOND
@@ -31,6 +31,7 @@ from escala.policies.kept_pieces import Keep, play_anew
 from escala.policies.run import read, simulate
 from escala.policy import name_of
 from escala.result import Result
+from escala.unseen import BOUNDS, unclosed
 from escala.workload import Workload
 
 WASTE = "waste"
@@ -124,6 +125,7 @@ def waste_bound(
     """
     limit = _limit(stretch, limit_s)
     log, machine = read(workload, platform)
+    machine = unclosed(machine, BOUNDS)
     check(log, machine)
     pairs = [(s, d) for s in policies for d in (SHUTDOWNS if shutdowns is None else shutdowns)]
     if not pairs:
@@ -144,6 +146,7 @@ def waste_of_runs(
     start. The first is the reference. options: those of the runs."""
     limit = _limit(stretch, limit_s)
     check(log, machine)
+    refuse_closures(machine)
     log, admitted = _admitted(log, machine, options)
     starts = {name: _starts(run, admitted) for name, run in runs.items()}
     instance, latest_us = instance_of(log, machine, admitted, limit, next(iter(starts.values())))

@@ -9,8 +9,6 @@ from rich.box import SIMPLE_HEAD
 from rich.console import RenderableType
 from rich.table import Table
 
-LOST = "lost_s"
-
 
 def shown_waits(waits: Mapping[str, Mapping[str, Any] | None], sentence: bool = True) -> list[RenderableType]:
     """Tables of both waits and, if asked for, the sentence on whether a replay resembles the log; nothing where the log
@@ -30,24 +28,6 @@ def shown_waits(waits: Mapping[str, Mapping[str, Any] | None], sentence: bool = 
             table.add_row(*(_plain(f"{cell.text} ({cell.note})" if cell.note else cell.text) for cell in row))
         shown += [table, _plain(made.caption)]
     return [*shown, *filter(None, [_plain(recorded.verdict(known)) if sentence else ""])]
-
-
-def lost_runs(results: Mapping[str, Any]) -> list[str]:
-    """A sentence on each run in which jobs lost their nodes: no figure counts what ran there. results: policy ->
-    `Result`."""
-    found = []
-    for name, result in results.items():
-        if LOST not in result.jobs.columns:
-            continue
-        lost = result.jobs[LOST].filter(result.jobs[LOST] > 0)
-        if many := len(lost):
-            who, minutes = "1 job" if many == 1 else f"{many:,} jobs", lost.sum() / 60
-            long = f"{minutes:.1f} min" if minutes < 120 else f"{minutes / 60:,.1f} h"
-            found.append(
-                f"{name}: {who} lost nodes to other jobs or to outages; the lost runs lasted {long} in all. "
-                "Utilisation and energy count the last run of each job alone."
-            )
-    return found
 
 
 def _plain(text: str) -> str:

@@ -16,7 +16,7 @@ from escala.cli.elsewhere import working
 from escala.cli.interrupt import INTERRUPTED, Stopped, interruptible, keeping
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log, read_of, with_shapes
-from escala.cli.recorded import lost_runs, shown_waits
+from escala.cli.recorded import shown_waits
 from escala.cli.remarks import tell_until, tell_unused
 from escala.cli.shields import counts_of, overruled
 from escala.cli.tables import metrics_table, rows_table
@@ -128,6 +128,8 @@ def simulate(
             if export is not None:
                 result.export(export, folder / export)
         summary = result.summary()
+    from escala.report.recorded import lost_runs
+
     waits, knows = recorded_waits(result.jobs), {f"{scheduler} + {shutdown}": result.knows}
     name = marks.shown(f"{scheduler} + {shutdown}", knows)
     title, shown = f"{log.name} on {machine.name}: {name}", measured({"": summary}, SHOWN)
@@ -222,6 +224,7 @@ def _tell(comparison: Any, table: Any, log: Any, machine: Any, measured: Any, la
     from escala.metrics import compare as comparing
     from escala.metrics.recorded import recorded_waits
     from escala.report import marks
+    from escala.report.recorded import lost_runs
 
     results, rows, about = comparison.results, table.to_dicts(), {**read_of(log), "power": power_of(machine)}
     waits = {name: recorded_waits(result.jobs) for name, result in results.items()}

@@ -181,7 +181,7 @@ def advance(w: World, until: int) -> int:
         if o.limited == 0 and s.n_ended == o.n_jobs:
             return codes.DONE
         t = next_instant(w)
-        if t > limit:
+        if t > limit and until >= limit:
             integrate(w, limit)
             return codes.DONE
         if t > until:

@@ -276,7 +276,7 @@ def _load_places(w: World, jobs: Any, nodes: Any, placed: Any) -> None:
                 if n > low:
                     last = append_chunk(w, j, last, low, n - 1, per)
                 low = n + 1
-                w.job[j].cores -= per
+                w.job[j].cores = max(w.job[j].cores - per, 0)
         if low <= placed[p].high:
             last = append_chunk(w, j, last, low, placed[p].high, per)
         if jobs[k].single != 0:

@@ -10,10 +10,12 @@ from escala.compile import compiled, lean
 from escala.kernel import codes
 from escala.kernel.advance import PHASE_BETWEEN
 from escala.kernel.backlog import weigh
+from escala.kernel.energy import integrate
 from escala.kernel.events import push
 from escala.kernel.load import load
 from escala.kernel.queue import note_age
 from escala.kernel.state import HEAP_ENDS, World
+from escala.kernel.users import bring_all_forward
 from escala.kernel.world import one
 
 
@@ -33,7 +35,9 @@ def resume(table: Any, i: int, now: int, jobs: Any, nodes: Any, placed: Any, tru
         queued = w.run[j].state == codes.QUEUED
         if queued:
             weigh(w, j, -1)
+        cores = w.job[j].cores  # fewer than its own, where nodes are gone
         w.job[j] = truth[j]
+        w.job[j].cores = cores if w.run[j].state != codes.COMPLETED else truth[j].cores
         if queued:
             weigh(w, j, 1)
         if w.run[j].state == codes.RUNNING:
@@ -52,6 +56,14 @@ def resume(table: Any, i: int, now: int, jobs: Any, nodes: Any, placed: Any, tru
     s.instants = 1 if decided else 0
     s.phase = PHASE_BETWEEN
     return grow
+
+
+@compiled
+def until(table: Any, i: int, now: int) -> None:
+    """What nodes did and users used in simulation `i` is counted up to `now` (us)."""
+    w = one(table, i)
+    integrate(w, now)
+    bring_all_forward(w)
 
 
 @lean

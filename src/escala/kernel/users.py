@@ -43,6 +43,15 @@ def _bring_forward(w: World, k: int, u: int) -> None:
 
 
 @lean
+def bring_all_forward(w: World) -> None:
+    """The used core time of all users up to now."""
+    for k in range(w.terms.shape[0]):
+        if w.terms[k].fair != 0.0:
+            for u in range(w.user.shape[0]):
+                _bring_forward(w, k, u)
+
+
+@lean
 def count(w: World, j: int, queued: int, given: int) -> None:
     """Job `j` joins (1) or leaves (-1) its user's waiting jobs, is given its cores (1) or gives them back (-1)."""
     u = np.int64(w.job[j].user)

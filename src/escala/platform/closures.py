@@ -49,6 +49,11 @@ class Closure(NamedTuple):
         return _admits(self.users, [] if user is None else [user]) and _admits(self.accounts, accounts)
 
 
+def counts(one: Closure) -> bool:
+    """Do schedulers other than slurm look at it? Not at what is for the jobs of some."""
+    return one.name is None
+
+
 def _admits(listed: tuple[str, ...], mine: Sequence[str]) -> bool:
     if not listed or not mine:
         return True

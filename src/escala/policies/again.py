@@ -14,7 +14,7 @@ from escala.platform import Platform
 from escala.policies.files import refuse_other_files
 from escala.policies.run import Progress, simulate_loaded
 from escala.result import Result, read_manifest
-from escala.unseen import COUNTS, of_all, warn
+from escala.unseen import COUNTS, OUTAGES, of_all, warn
 from escala.workload import CleaningRules, Workload, read_workload
 
 
@@ -68,6 +68,8 @@ def rerun(run_: Any, workload: Any = None, *, progress: Progress | None = None) 
     refuse_other_files(about, options)
     result = simulate_loaded(log, machine, about["scheduler"], about["shutdown"], options, progress, False)
     warn([{name: COUNTS for name in missed if name in result.manifest.get("columns", {})}])
+    if isinstance(unseen, dict) and "closed" in unseen and "closed" not in result.manifest.get("unseen", {}):
+        warn([{"closed": OUTAGES}])
     return result
 
 

@@ -210,12 +210,13 @@ def _stuck(simulation: Simulation, i: int, chosen: Pair, found: str) -> EscalaEr
         )
     queued = int(simulation.world.s[i, 0]["n_queued"])
     kept = int((simulation.world.node[i]["held"] == 1).sum())
-    why = (
-        f"its shutdown policy keeps {kept} of {simulation.platform.n_nodes} nodes off"
-        if kept
-        else "the scheduler starts nothing, and asks for no decision (call_at) that would change that"
-    )
-    return EscalaError(f"{chosen.name}: {waiting(queued)} and nothing will ever happen again: {why}")
+    gone = int((simulation.closing.away > 0).sum()) if simulation.closing is not None else 0
+    nodes = simulation.platform.n_nodes
+    why = [f"its shutdown policy keeps {kept} of {nodes} nodes off"] if kept else []
+    why += [f"{gone} of {nodes} nodes are down or drained and never come back ([[closed]])"] if gone else []
+    if not kept:
+        why.append("the scheduler starts nothing, and asks for no decision (call_at) that would change that")
+    return EscalaError(f"{chosen.name}: {waiting(queued)} and nothing will ever happen again: {'; '.join(why)}")
 
 
 def _horizon(simulation: Simulation, i: int) -> float:
@@ -322,7 +323,7 @@ def simulate_loaded(
     knows = chosen.knows(told.estimate, told.ordered_by, *foretold(told.columns(chosen.plan), loaded.jobs))
     began = time.perf_counter()
     pool = takes_pool(chosen.scheduler) or takes_pool(chosen.shutdown)
-    simulation = Simulation(loaded, machine, chosen.plan, chosen_options, partitions=not pool)
+    simulation = Simulation(loaded, machine, chosen.plan, chosen_options, partitions=not pool, closes=True)
     run(simulation, 0, chosen, progress, log)
     about: dict[str, Any] = {
         "scheduler": name_of(scheduler),
@@ -349,8 +350,7 @@ def simulate_loaded(
     result = simulation.result(0, about)
     if log is not None:
         result.decisions = _decisions(log, loaded.jobs["job_id"][simulation.admitted[0].rows])
-    simulation.predictors.forget()
-    del simulation.predictors  # in a circle the tables stay in memory until Python looks for circles
+    simulation.forget()
     return result
 
 

@@ -125,8 +125,7 @@ def render(
     parts += [_part(t.title, figures=[(curves.learning_curve(t), t.caption)]) for t in curves_given]
     _number_figures(parts)
     remarks = compare.check(summaries, cut=True, paced=compare.paced_in(results)) if summaries else []
-    unseen = sentences({name: result.manifest.get("unseen", {}) for name, result in results.items()})
-    said = [_ignored(results), *unseen, recorded.sentence(waits, reference), marks.legend(knows)]
+    said = [*_passed_over(results), recorded.sentence(waits, reference), marks.legend(knows)]
     recorded_s = waits.get(reference, {}).get("mean_recorded_s")
     charts = _charts(results, summaries, job_limit)
     return _template().render(
@@ -222,6 +221,12 @@ def _power(result: Run) -> str:
     """Whose watts a run's energies rest on; "" for a run that does not say its platform."""
     spec = result.manifest.get("platform")
     return Platform.from_spec(spec).power_line if isinstance(spec, Mapping) else ""
+
+
+def _passed_over(results: Mapping[str, Any]) -> list[str]:
+    """What the runs do not look at, and what their figures do not count."""
+    unseen = sentences({name: result.manifest.get("unseen", {}) for name, result in results.items()})
+    return [_ignored(results), *unseen, *recorded.lost_runs(results)]
 
 
 def _ignored(results: Mapping[str, Run]) -> str:

@@ -61,7 +61,7 @@ QUANTITIES = {
     "transitions": Quantity("Transitions", "n", "less", "switch-ons + switch-offs of nodes"),
     "n_jobs": Quantity("Submitted", "n", "", "jobs in the workload"),
     "n_completed": Quantity("Completed", "n", "", "jobs that ran to their own end"),
-    "n_killed": Quantity("Killed", "n", "", "jobs stopped when they reached their walltime"),
+    "n_killed": Quantity("Killed", "n", "", "jobs stopped at their walltime, or by an outage"),
     "n_rejected": Quantity("Rejected", "n", "", "jobs that this platform can never run"),
     "n_unfinished": Quantity(
         "Unfinished", "n", "", "jobs still running, queued or not yet submitted when the run was cut"

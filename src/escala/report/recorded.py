@@ -14,6 +14,9 @@ Waits = Mapping[str, Any]
 THE_LOG = "the log itself"
 # of a table by queue: those with the most jobs, and the first; what is left out is said
 MOST_QUEUES, MOST_POLICIES = 8, 3
+LOST, SLURM = "lost_s", "slurm"
+LAST_ALONE = "Utilisation and energy count the last run of each job alone."
+LAST_AND_ENERGY = "Utilisation counts the last run of each job alone; energy counts all runs."
 
 
 def sentence(waits: Mapping[str, Waits], reference: str | None = None) -> str:
@@ -144,3 +147,21 @@ def _counted(found: Waits) -> str:
         if every
         else f"the {count(found['jobs'])} of {count(found['of'])} jobs whose wait was recorded"
     )
+
+
+def lost_runs(results: Mapping[str, Any]) -> list[str]:
+    """A sentence on each run in which jobs lost their nodes, and on what counts the runs that were lost. results:
+    policy -> `Result`."""
+    found = []
+    for name, result in results.items():
+        if LOST not in result.jobs.columns:
+            continue
+        lost = result.jobs[LOST].filter(result.jobs[LOST] > 0)
+        if many := len(lost):
+            who, minutes = "1 job" if many == 1 else f"{many:,} jobs", lost.sum() / 60
+            long = f"{minutes:.1f} min" if minutes < 120 else f"{minutes / 60:,.1f} h"
+            found.append(
+                f"{name}: {who} lost nodes to other jobs or to outages; the lost runs lasted {long} in all. "
+                + (LAST_ALONE if SLURM in result.manifest else LAST_AND_ENERGY)
+            )
+    return found

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from escala.admit import arrivals_us, never
 from escala.errors import EscalaError, quoted
-from escala.kernel import codes
 from escala.kernel.slurm import tables as t
 from escala.kernel.slurm.drive import DONE, ENDLESS, MOST_AGAIN, drive
 from escala.kernel.state import LOG
@@ -211,15 +210,7 @@ def _result(
         "window": {"start_s": window[0] / t.SECOND, "end_s": window[1] / t.SECOND},
         **about,
     }
-    return Result(_job_table(run, workload, asked, rows, chunks), _totals(past), manifest, past.tables())
-
-
-def _totals(past: NodeHistory) -> pl.DataFrame:
-    """state, seconds, joules (where every node has watts), transitions: the sum over the nodes."""
-    power = past.power()
-    summed = power.group_by("state", maintain_order=True).agg(pl.exclude("node", "state").sum())
-    order = pl.DataFrame({"state": codes.LEDGER_STATES})
-    return order.join(summed, on="state", how="left", maintain_order="left")
+    return Result(_job_table(run, workload, asked, rows, chunks), past.totals(), manifest, past.tables())
 
 
 def _job_table(run: t.World, workload: Workload, asked: Asked, rows: Ints, chunks: Ints) -> pl.DataFrame:

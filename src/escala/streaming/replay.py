@@ -202,8 +202,7 @@ class _Window:
             self.carried = state_of(simulation)
         self.most = max(self.most, len(piece))
         left = self._left(simulation, ahead - len(carried.jobs) if carried is not None else 0)
-        simulation.predictors.forget()
-        del simulation.predictors
+        simulation.forget()
         return left
 
     def _note(self, piece: Workload) -> None:

@@ -262,7 +262,7 @@ def _about(log: Workload, machine: Platform, split: Split, week: Any, asked: Map
         "workload": {"name": log.name, "jobs": len(log), "sha256": log.digest()},
         "platform": machine.name,
         "cores": machine.total_cores,
-        "unseen": unseen_in(log.jobs, machine, parts_of(log, machine)),
+        "unseen": unseen_in(log.jobs, machine, parts_of(log, machine), closes=True),
         "split": {
             "at_s": split.at_s,
             "first_s": split.first_s,
