@@ -37,7 +37,7 @@ class _Jobs:
 class _Shown:
     """What a `View` reads of a simulation."""
 
-    numbers = None
+    numbers = closing = None
 
     def __init__(self, batch: SlotsBatch) -> None:
         self.world = batch.worlds.world._replace(job=_Jobs(batch))
