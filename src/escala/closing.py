@@ -21,6 +21,7 @@ from escala.kernel.state import HEAP_TIMERS, LOG
 from escala.platform.closures import DOWN, MOST_S, Closure, counts
 from escala.platform.sharers import amounts_of
 from escala.platform.site import Site
+from escala.sealed import held_by
 from escala.tables import NodeHistory, switches_of
 from escala.unseen import OUTSIDE, warn
 
@@ -156,16 +157,9 @@ class Closing:
 
     def _chunks(self, rows: Ints) -> Ints:
         """What these rows, ascending, hold, or held at their end; see `escala.tables.chunks_of`."""
-        size = max(64, 4 * len(rows))
-        while True:
-            out = np.zeros((4, size), np.int64)
-            many = int(calls.held(self.simulation.table, 0, rows, out))
-            if many <= size:
-                break
-            size = many
-        out = out[:, :many]
-        out[0] = rows[out[0]]
-        return out
+        found = held_by(self.simulation.table, 0, rows)
+        found[0] = rows[found[0]]
+        return found
 
     def _nodes(self, before: Any, gone: Any, at: int) -> Any:
         """NODES: those that go are kept as they are, those that come back are as they were; a switch goes on

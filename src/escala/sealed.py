@@ -131,17 +131,21 @@ def _running(simulation: Any, i: int) -> list[RunningJob]:
     return sorted(found, key=lambda job: (job.planned_end_s, job.row))
 
 
-def _held(table: Any, i: int, rows: NDArray[np.int64]) -> list[list[tuple[int, int, int]]]:
-    """What each of these jobs holds."""
+def held_by(table: Any, i: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """What these jobs hold: place among the rows, low node, high node, cores on each, int64 [4, *]."""
     room = 4 * len(rows)
     while True:
         out = np.empty((4, room), np.int64)
         parts = calls.held(table, i, rows, out)
         if parts <= room:
-            break
+            return out[:, :parts]
         room = parts
+
+
+def _held(table: Any, i: int, rows: NDArray[np.int64]) -> list[list[tuple[int, int, int]]]:
+    """What each of these jobs holds."""
     found: list[list[tuple[int, int, int]]] = [[] for _ in rows]
-    for k, low, high, per in out[:, :parts].T.tolist():
+    for k, low, high, per in held_by(table, i, rows).T.tolist():
         found[k].append((low, high, per))
     return found
 

@@ -105,6 +105,7 @@ def simulate(
     from escala.metrics.recorded import recorded_waits
     from escala.policies.run import check_power
     from escala.report import marks
+    from escala.report.recorded import lost_runs
 
     _check_export(export, out)
     if stream:
@@ -128,8 +129,6 @@ def simulate(
             if export is not None:
                 result.export(export, folder / export)
         summary = result.summary()
-    from escala.report.recorded import lost_runs
-
     waits, knows = recorded_waits(result.jobs), {f"{scheduler} + {shutdown}": result.knows}
     name = marks.shown(f"{scheduler} + {shutdown}", knows)
     title, shown = f"{log.name} on {machine.name}: {name}", measured({"": summary}, SHOWN)
