@@ -44,6 +44,21 @@ def test_frontier_says_what_is_saved_at_which_wait(escala_: Escala, log: Path, t
     assert again.status == 0 and json.loads(again.out)["pairs"].keys() == found["pairs"].keys()
 
 
+def test_prices_of_a_file_choose_by_cost(escala_: Escala, log: Path, tmp_path: Path) -> None:
+    out, prices = tmp_path / "out", tmp_path / "prices.csv"
+    prices.write_text("time_s,per_kwh\n0,0.1\n3600,0.4\n")
+    asked = ("frontier", log, *ASKED, "--out", out, "--price", prices, "--currency", "EUR", "--carbon", "300")
+    told = escala_(*asked)
+    assert told.status == 0 and "cost (EUR)" in " ".join(told.out.split()).lower().replace("eur", "EUR"), told
+    found = json.loads((out / "frontier.json").read_text())
+    assert found["least"] == "cost" and all("cost" in one and "co2_kg" not in one for one in found["pairs"].values())
+    page = (out / "report.html").read_text()
+    assert "Cost" in page and "EUR" in page and "kg CO2" in page
+    for price, what in (("soon", "is neither a number nor a file"), ("-1", "give a number from 0")):
+        wrong = escala_("frontier", log, *ASKED, "--price", price)
+        assert wrong.status == 2 and what in wrong.err and len(wrong.err.strip().splitlines()) == 1
+
+
 def test_frontier_refuses_what_it_cannot_tell(escala_: Escala, log: Path, tmp_path: Path) -> None:
     for asked, what in (
         (("--platform", "4x1"), "needs a power profile"),

@@ -8,13 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from escala.cli import options as opt
+from escala.cli.prices import OF_KWH, price_of
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit
 from escala.errors import EscalaError, number_of
 from escala.report import marks
 from escala.report.quantities import percent
-
-OF_KWH = "or a CSV file with the columns time_s (s on the log's clock) and per_kwh"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -87,21 +86,10 @@ def _series(given: str | None, flag: str) -> Any:
     """One price for good, or those of a file."""
     import numpy as np
 
-    from escala.metrics import Series, read_series
+    from escala.metrics import Series
 
-    if given is None:
-        return None
-    try:
-        value = float(given)
-    except ValueError:
-        if not Path(given).is_file():
-            raise EscalaError(
-                f"{flag} {given}: is neither a number nor a file: give a price of a kWh, {OF_KWH}"
-            ) from None
-        return read_series(given)
-    if not 0.0 <= value <= opt.MOST_PRICE:
-        raise EscalaError(f"{flag} {given}: give a number from 0 to {opt.MOST_PRICE:g}, {OF_KWH}")
-    return Series(np.array([-np.inf]), np.array([value]))
+    found = price_of(given, flag)
+    return Series(np.array([-np.inf]), np.array([found])) if isinstance(found, float) else found
 
 
 def _shown(rows: list[dict[str, Any]], currency: str) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from escala.cli.elsewhere import working
 from escala.cli.interrupt import interruptible, keeping
 from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.policies import POINTER
+from escala.cli.prices import OF_KWH, price_of
 from escala.cli.reading import read_log, read_of
 from escala.cli.recorded import shown_waits
 from escala.cli.remarks import tell_unused
@@ -26,6 +28,7 @@ from escala.report.quantities import percent
 from escala.writing import PAGE, Pieces
 
 if TYPE_CHECKING:
+    from escala.metrics import Prices
     from escala.tuning.joint import Frontier
 
 SCHEDULERS = "easy,saf,sjf-fit,easy:queue=sjf:guard=24h"
@@ -38,6 +41,12 @@ LEAST = "policy.toml in --out: least energy with waits at most X longer"
 Schedulers = Annotated[str, typer.Option("--schedulers", metavar="A,B,...", help=WHO)]
 Shutdowns = Annotated[str, typer.Option("--shutdowns", metavar="C,D,...", help=SWITCHING)]
 After = Annotated[str | None, typer.Option("--after", metavar="SHARE", help=PAST)]
+Price = Annotated[
+    str | None, typer.Option("--price", metavar="X", help=f"price of a kWh, {OF_KWH}", show_default=False)
+]
+Carbon = Annotated[
+    str | None, typer.Option("--carbon", metavar="G", help=f"g CO2 of a kWh, {OF_KWH}", show_default=False)
+]
 Margin = Annotated[float, typer.Option("--margin", min=0.0, max=10.0, metavar="X", help=LEAST)]
 
 
@@ -59,8 +68,8 @@ def frontier(
     jobs: Pairs = None,
     on: On = None,
     power: opt.Power = None,
-    price: opt.Price = None,
-    carbon: opt.Carbon = None,
+    price: Price = None,
+    carbon: Carbon = None,
     currency: opt.Currency = "",
     out: opt.Out = None,
     force: opt.Force = False,
@@ -72,10 +81,12 @@ def frontier(
     The first pair is the reference. Holds are capped: hold:0.25:3600 holds no job back for more than an hour.
     """
     import escala
-    from escala.report import frontier as page
+    from escala.metrics import Prices, Series
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
-    opt.check_price(price, currency, carbon)
+    opt.check_price(None if price is None else 0.0, currency)
+    money, co2 = price_of(price, "--price"), price_of(carbon, "--carbon")
+    prices = Prices(*(one if isinstance(one, Series) else None for one in (money, co2)))
     pieces = Pieces(None, None)
     with working(out, "frontier", force=force, on=on, jobs=jobs) as (folder, where, shared):
         with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):
@@ -84,10 +95,11 @@ def frontier(
             found = policies(chosen, switching, options["seed"])
             log = read_log(workload, read, machine)
             tell_unused(chosen, switching, options, log)
-            pieces = pieces_of(folder, log, machine, [*chosen, *switching], shared, after=after, **options)
+            asked = options | _digests(prices)
+            pieces = pieces_of(folder, log, machine, [*chosen, *switching], shared, after=after, **asked)
             share = begin(f"replaying {len(log)} jobs under {len(chosen) * len(switching)} pairs of policies")
-            how = {"after": after, "margin": margin, "keep": pieces, "jobs": jobs, "on": where, **options}
-            run = partial(escala.frontier, log, machine, *found, **how)
+            how = {"after": after, "margin": margin, "keep": pieces, "jobs": jobs, "on": where} | options
+            run = partial(escala.frontier, log, machine, *found, prices=prices, **how)
             best = interruptible(lambda: run(progress=None if share is None else lambda _, done: share(done)))
             tell_found(pieces)
         document = best.as_dict() | read_of(log) | {"power": power_of(machine)}
@@ -96,10 +108,24 @@ def frontier(
         if folder is not None:
             (folder / "frontier.json").write_text(json.dumps(plain(document), indent=1) + "\n", encoding="utf-8")
             chosen_by = _write_policy(best, margin, log, machine, folder, out)
-            page.write_page(
-                best, folder / PAGE, about, machine.power_line, price=price, carbon=carbon, currency=currency
-            )
-    emit(as_json, document, about, *shown(best), *filter(None, [chosen_by]), machine.power_line)
+            _write_page(best, folder, (about, machine.power_line), money, co2, currency)
+    emit(as_json, document, about, *shown(best, currency), *filter(None, [chosen_by]), machine.power_line)
+
+
+def _write_page(best: Frontier, folder: Path, about: tuple[str, str], money: Any, co2: Any, currency: str) -> None:
+    """about: the log and the machine, and its watts, in words; money, co2: of a kWh, a number where it never
+    changes."""
+    from escala.report import frontier as page
+
+    price, carbon = (one if isinstance(one, float) else None for one in (money, co2))
+    page.write_page(best, folder / PAGE, *about, price=price, carbon=carbon, currency=currency)
+
+
+def _digests(prices: Prices) -> dict[str, str]:
+    """SHA-256 of the series, by what they are of: what is kept of a replay is of these."""
+    series = {"price": prices.money, "carbon": prices.carbon}
+    told = {name: one.time_s.tobytes() + one.per_kwh.tobytes() for name, one in series.items() if one is not None}
+    return {name: sha256(one).hexdigest() for name, one in told.items()}
 
 
 def _write_policy(best: Frontier, margin: float, log: Any, machine: Any, folder: Path, out: Path | None) -> str:
@@ -119,7 +145,7 @@ def _write_policy(best: Frontier, margin: float, log: Any, machine: Any, folder:
     return f"Run it as --scheduler policy:{out} --shutdown policy:{out}." if not why else f"{why[0].upper()}{why[1:]}."
 
 
-def shown(found: Frontier) -> list[Any]:
+def shown(found: Frontier, currency: str = "") -> list[Any]:
     """What was found, for the terminal."""
     from escala import unseen
     from escala.report.frontier import sentences
@@ -127,19 +153,27 @@ def shown(found: Frontier) -> list[Any]:
 
     waits = shown_waits({found.reference: found.waits.get(found.reference)}, sentence=False)
     marked = {name: found.knows[name] for name in chosen(found)}
-    return [rows_table(_rows(found)), *waits, *marks.lines(marked), *unseen.sentences(found.unseen), *sentences(found)]
+    return [
+        rows_table(_rows(found, currency)),
+        *waits,
+        *marks.lines(marked),
+        *unseen.sentences(found.unseen),
+        *sentences(found),
+    ]
 
 
-def _rows(found: Frontier) -> list[dict[str, Any]]:
+def _rows(found: Frontier, currency: str) -> list[dict[str, Any]]:
     """The pairs to choose from, with their changes."""
     from escala.report.frontier import shown as chosen
 
     base = found.summaries[found.reference]
+    words = {"cost": f"cost ({currency})" if currency else "cost", "co2_kg": "CO2 (kg)"}
     return [
         {
             "policy": marks.shown(name, found.knows),
             "energy_j": s["energy_j"],
             "change": percent(s["energy_j"] / base["energy_j"] - 1.0) if name != found.reference else "",
+            **{word: f"{s[paid]:,.0f}" for paid, word in words.items() if paid in s},
             **{wait: s[wait] for wait in ("mean_wait_s", "p95_wait_s", "max_wait_s")},
         }
         for name, s in ((name, found.summaries[name]) for name in chosen(found))

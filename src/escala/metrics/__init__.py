@@ -2,13 +2,14 @@
 live simulator."""
 
 from escala.metrics import compare, energy, jobs, machine
-from escala.metrics.bill import Series, bill, read_series
+from escala.metrics.bill import Prices, Series, bill, read_series
 from escala.metrics.compare import table
 from escala.metrics.headroom import headroom
 from escala.metrics.promises import Promises, promises
 from escala.metrics.summary import summarise
 
 __all__ = [
+    "Prices",
     "Promises",
     "Series",
     "bill",

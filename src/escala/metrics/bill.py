@@ -18,6 +18,7 @@ from escala.reading import guarded, read_all
 
 TIME, VALUE = "time_s", "per_kwh"
 COLUMNS = (TIME, VALUE)
+COST, CO2, GRAMS = "cost", "co2_kg", 1000.0
 MOST = 1e9  # of a kWh, in whatever unit
 
 
@@ -28,6 +29,31 @@ class Series:
 
     time_s: NDArray[np.float64]
     per_kwh: NDArray[np.float64]
+
+    def since(self, begin_s: float) -> Series:
+        """The same from a time on, and nothing before it."""
+        at = int(np.searchsorted(self.time_s, begin_s, side="right"))
+        times = np.concatenate([[-np.inf, begin_s], self.time_s[at:]])
+        return Series(times, np.concatenate([[0.0, self.per_kwh[max(at - 1, 0)]], self.per_kwh[at:]]))
+
+
+FLAT = Series(np.array([-np.inf]), np.array([1.0]))
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Series of the price of a kWh, and of its CO2 (g); None: not known."""
+
+    money: Series | None = None
+    carbon: Series | None = None
+
+    def __bool__(self) -> bool:
+        return self.money is not None or self.carbon is not None
+
+    def of(self, nodes: pl.DataFrame, power: pl.DataFrame) -> dict[str, float]:
+        """What a run costs, as far as known: `cost`, `co2_kg`. nodes, power: as of `bill`."""
+        found = {} if self.money is None else {COST: bill(nodes, power, self.money)}
+        return found if self.carbon is None else found | {CO2: bill(nodes, power, self.carbon) / GRAMS}
 
 
 def read_series(path: str | Path) -> Series:
@@ -64,6 +90,12 @@ def _numbers(table: pl.DataFrame, name: str, path: str | Path) -> NDArray[np.flo
             "once"
         )
     return found
+
+
+def mean_price(nodes: pl.DataFrame, power: pl.DataFrame, series: Series, begin_s: float) -> float:
+    """What a kWh cost in the mean that a run drew from a time on; 0 where it drew nothing. As `bill`."""
+    drawn = bill(nodes, power, FLAT.since(begin_s))
+    return bill(nodes, power, series.since(begin_s)) / drawn if drawn > 0.0 else 0.0
 
 
 def bill(nodes: pl.DataFrame, power: pl.DataFrame, series: Series) -> float:

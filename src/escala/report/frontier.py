@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from escala import unseen
+from escala.metrics.bill import COST
 from escala.report import marks, operator, recorded
 from escala.report.labels import beside
 from escala.report.page import write_report
@@ -20,14 +21,17 @@ from escala.report.plots import _WIDTH
 from escala.report.quantities import among, percent, quantity, scale
 from escala.report.style import INK, policy_colour, styled
 from escala.report.tables import Cell, Table
-from escala.tuning.joint import LONGEST, MARGINS, WAITS, Frontier
+from escala.tuning.joint import ENERGY, LONGEST, MARGINS, WAITS, Frontier
 from escala.tuning.judge import Ratio
+from escala.tuning.later import Judged
 
 MARKERS = "osD^vPX*<>p"
 """A form a shutdown policy; where there are more, full, then hollow."""
 FEW = 4  # names in a sentence
-SHOWN = ("energy_j", "mean_wait_s", "p95_wait_s", "max_wait_s")
+SHOWN = ("energy_j", "cost", "co2_kg", "mean_wait_s", "p95_wait_s", "max_wait_s")
+"""Of these what is known."""
 WORDS = {"mean wait": "mean_wait_s", "95th percentile": "p95_wait_s", "longest": "longest_wait_s"}
+LESS = {ENERGY: "needs less energy", COST: "costs less"}
 RULE = (
     f"A limit is one on the mean wait and on its 95th percentile; the longest wait may be at most {LONGEST:g} "
     "times the reference's."
@@ -80,9 +84,9 @@ def later_sentences(found: Frontier) -> list[str]:
             pair = later.pairs[name]
             waits = ", ".join(f"{word} {_times(pair.waits[key], base[key])}" for word, key in WORDS.items())
             kept = "" if _kept(pair.waits, base, margin) else " The limit on waits was not kept."
-            told.append(f"{name}, chosen for {_limit(margin)}: energy {_interval(pair.energy)}; {waits}.{kept}")
+            told.append(f"{name}, chosen for {_limit(margin)}: {_drawn(pair)}; {waits}.{kept}")
     if not told:
-        told = [f"On the past no pair needs less energy than {found.reference} within the limits on waits."]
+        told = [f"On the past no pair {LESS[found.least]} than {found.reference} within the limits on waits."]
     until = f"chosen on the first {later.past_days:.0f} days, judged on the {later.days:.0f} after them"
     return [
         *told,
@@ -101,6 +105,11 @@ def _times(ours: float, base: float) -> str:
     return f"{among('s', ours, divisor)} in place of {among('s', base, divisor, unit)}"
 
 
+def _drawn(pair: Judged) -> str:
+    energy = f"energy {_interval(pair.energy)}"
+    return energy if pair.cost is None else f"cost {_interval(pair.cost)}, {energy}"
+
+
 def _interval(found: Ratio) -> str:
     value, low, high = (percent(float(one) - 1.0) for one in found if one is not None)
     return f"{value} [{low}, {high}]"
@@ -117,22 +126,26 @@ def _limit(margin: float) -> str:
 
 def _saves(found: Frontier, name: str) -> str:
     if name == found.reference:
-        return "no pair needs less energy"
+        return f"no pair {LESS[found.least]}"
     ours, base = found.summaries[name], found.summaries[found.reference]
-    return f"{name} changes the energy by {percent(ours['energy_j'] / base['energy_j'] - 1.0)}"
+    energy = f"the energy by {percent(ours['energy_j'] / base['energy_j'] - 1.0)}"
+    if COST not in base or not base[COST]:
+        return f"{name} changes {energy}"
+    return f"{name} changes the cost by {percent(ours[COST] / base[COST] - 1.0)}, {energy}"
 
 
-def rows(found: Frontier, names: Sequence[str]) -> Table:
-    """Pairs with their energy and waits, the changes against the reference under each value."""
+def rows(found: Frontier, names: Sequence[str], currency: str = "") -> Table:
+    """Pairs with their energy and waits, the changes against the reference under each value. currency: of costs."""
     base = found.summaries[found.reference]
     columns, headers = [], [("Policy", "", "")]
     notes = {name: "on the hull" if name in found.hull() else "" for name in names}
-    notes |= {found.cheapest(margin): f"least energy, {_limit(margin)}" for margin in reversed(MARGINS)}
+    least = quantity(found.least).name.lower()
+    notes |= {found.cheapest(margin): f"least {least}, {_limit(margin)}" for margin in reversed(MARGINS)}
     notes |= {found.reference: "reference"}
-    for metric in SHOWN:
+    for metric in (metric for metric in SHOWN if metric in base):
         values = [float(found.summaries[name][metric]) for name in names]
         divisor, unit = scale(quantity(metric).kind, max(map(abs, values)))
-        headers.append((quantity(metric).name, unit, quantity(metric).meaning))
+        headers.append((quantity(metric).name, currency if metric == COST else unit, quantity(metric).meaning))
         changes = [float(value) / float(base[metric]) - 1.0 if base[metric] else float("nan") for value in values]
         columns.append(
             [
@@ -197,7 +210,7 @@ def sections(
     what = "the whole log" if found.later is None else "the past"
     return [
         Section("Energy against wait", "", [], [(picture(found), f"Each point is a replay of {what}; {power}.")]),
-        Section("The pairs to choose from", "", [rows(found, chosen)]),
+        Section("The pairs to choose from", "", [rows(found, chosen, currency)]),
         Section(
             "A year of them",
             "",
@@ -205,7 +218,7 @@ def sections(
         ),
         *([Section("Wait: the log's own and its replays'", "", recorded.tables(waits))] if waits else []),
         Section("Against the 95th percentile of the wait", "", [], [(picture(found, WAITS[1]), "The same pairs.")]),
-        Section("All pairs", "", [rows(found, every)]),
+        Section("All pairs", "", [rows(found, every, currency)]),
     ]
 
 
@@ -215,9 +228,7 @@ def write_page(found: Frontier, path: Path, about: str, power: str, **operator: 
     title = "Energy against wait"
     if found.later is not None:
         least = next((name for name in map(found.cheapest, MARGINS) if name != found.reference), None)
-        title += " on later weeks" + (
-            "" if least is None else f": {least}, energy {_interval(found.later.pairs[least].energy)}"
-        )
+        title += " on later weeks" + ("" if least is None else f": {least}, {_drawn(found.later.pairs[least])}")
     elif best != found.reference:
         title += f": {_saves(found, best)}, with {_limit(MARGINS[-1])}"
     notes = [

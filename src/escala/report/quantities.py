@@ -55,6 +55,8 @@ QUANTITIES = {
         "Loss of capacity", "%", "less", "share of core seconds that were free while a job waited"
     ),
     "energy_j": Quantity("Energy", "J", "less", "electrical energy of all nodes in all states"),
+    "cost": Quantity("Cost", "1", "less", "energy of all nodes, at its price of the moment"),
+    "co2_kg": Quantity("CO2 (kg)", "1", "less", "energy of all nodes, at its CO2 of the moment"),
     "gpu_j": Quantity("Energy of GPUs", "J", "less", "part of the energy: of GPUs, where they have watts of their own"),
     "waste_j": Quantity("Energy waste", "J", "less", "part of the energy: of nodes that idle, switch on or switch off"),
     "mean_power_w": Quantity("Mean power", "W", "less", "energy / measured span"),

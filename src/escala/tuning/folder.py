@@ -113,6 +113,9 @@ def _policy(logs: Sequence[Tuned], chosen: str, several: bool) -> str:
     return HEAD + "\n".join(_section(heading, entries) for heading, entries in parts)
 
 
+PAST_OF_PAIR = ("energy_j", "cost", "co2_kg", "mean_wait_s", "p95_wait_s", "max_wait_s")
+
+
 def write_pair(found: Frontier, margin: float, log: Mapping[str, Any], work: Path) -> str:
     """Write the cheapest pair of a frontier within a margin as `policy.toml` of a folder that is there: for --scheduler
     policy:DIR and --shutdown policy:DIR. log: what is told of the log. Returns why nothing was written, "" where it
@@ -120,15 +123,16 @@ def write_pair(found: Frontier, margin: float, log: Mapping[str, Any], work: Pat
     name = found.cheapest(margin)
     scheduler, _, shutdown = name.rpartition(" + ")
     if name == found.reference:
-        return f"no pair needs less energy than {name} within the limit on waits: there is no policy to write"
+        less = "needs less energy" if found.least == "energy_j" else "costs less"
+        return f"no pair {less} than {name} within the limit on waits: there is no policy to write"
     if any(part in one for one in (scheduler, shutdown) for part in ("agent:", "policy:", "plugin:", "score:", MODEL)):
         return f"{name} stands in files of its own: run it by that name"
-    asked = {"least": "energy", "waits_at_most": 1.0 + margin, "against": found.reference}
+    asked = {"least": found.least.removesuffix("_j"), "waits_at_most": 1.0 + margin, "against": found.reference}
     parts: dict[str, Mapping[str, Any]] = {
         "": {"format": FORMAT, **parts_of(scheduler), "shutdown": shutdown, "escala": log["escala"]},
         "asked": asked,
         "log": {key: value for key, value in log.items() if key != "escala"},
-        "past": {key: found.summaries[name][key] for key in ("energy_j", "mean_wait_s", "p95_wait_s", "max_wait_s")},
+        "past": {key: value for key, value in found.summaries[name].items() if key in PAST_OF_PAIR},
     }
     if found.later is not None:
         pair = found.later.pairs[name]
@@ -137,6 +141,7 @@ def write_pair(found: Frontier, margin: float, log: Mapping[str, Any], work: Pat
             "energy": list(pair.energy),
             "wait": list(pair.wait),
             "p95_wait": list(pair.p95_wait),
+            **({} if pair.cost is None else {"cost": list(pair.cost)}),
         }
     (work / POLICY_FILE).write_text(
         PAIR_HEAD + "\n".join(_section(f"[{part}]" if part else "", entries) for part, entries in parts.items()),

@@ -9,6 +9,7 @@ from typing import Any
 from escala.engines import replays_on
 from escala.engines.engine import Where
 from escala.errors import EscalaError, quoted
+from escala.metrics.bill import COST, Prices
 from escala.metrics.recorded import recorded_waits
 from escala.options import Options, with_options
 from escala.platform import Platform
@@ -39,6 +40,7 @@ MARGINS = (0.0, 0.02, 0.1)
 LONGEST = 1.25
 """The longest wait may be so many times the reference's: an order that starves some jobs is no saving."""
 
+ENERGY = "energy_j"
 Summary = Mapping[str, float | int]
 
 
@@ -47,6 +49,7 @@ class Frontier:
     """Pairs on one log, or on its past. summaries: "scheduler + shutdown" -> its metrics, the reference first; knows:
     what each knew of the future (`escala.foresight`), "" for an honest pair. later: the reference and the cheapest
     pairs on the weeks after that past, if any.
+    least: what is made small, "energy_j", or "cost" where prices are known.
     waits: of each pair the log's own waits beside its replay's (`metrics.recorded.recorded_waits`), none where the log
     tells none. unseen: of each pair what jobs ask for and it did not look at (`escala.unseen`)."""
 
@@ -55,6 +58,7 @@ class Frontier:
     later: Later | None = None
     waits: Mapping[str, Any] = field(default_factory=dict)
     unseen: Mapping[str, Unseen] = field(default_factory=dict)
+    least: str = ENERGY
 
     @property
     def reference(self) -> str:
@@ -86,8 +90,8 @@ class Frontier:
         return found
 
     def cheapest(self, margin: float = 0.0) -> str:
-        """The honest pair of least energy whose mean wait and 95th percentile of the wait are at most 1 + margin times
-        the reference's, and whose longest wait at most `LONGEST` times."""
+        """The honest pair of least energy, or cost (`least`), whose mean wait and 95th percentile of the wait are at
+        most 1 + margin times the reference's, and whose longest wait at most `LONGEST` times."""
         base = self.summaries[self.reference]
         most = {**{wait: (1.0 + margin) * base[wait] for wait in WAITS}, "max_wait_s": LONGEST * base["max_wait_s"]}
         fit = [
@@ -96,12 +100,13 @@ class Frontier:
             if name == self.reference
             or (not self.knows[name] and all(s[wait] <= bound for wait, bound in most.items()))
         ]
-        return min(fit, key=lambda name: self.summaries[name]["energy_j"])
+        return min(fit, key=lambda name: self.summaries[name][self.least])
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain values."""
         return {
             "reference": self.reference,
+            "least": self.least,
             "pairs": {name: {**s, "knows": self.knows[name]} for name, s in self.summaries.items()},
             "undominated": {wait: self.undominated(wait) for wait in WAITS},
             "hull": {wait: self.hull(wait) for wait in WAITS},
@@ -128,6 +133,7 @@ def frontier(
     beside: Sequence[Named] = (),
     after: str | float | None = None,
     margin: float = 0.0,
+    prices: Prices | None = None,
     keep: Pieces | None = None,
     progress: Told | None = None,
     jobs: int | None = None,
@@ -139,11 +145,12 @@ def frontier(
     The first pair is the reference: name what runs today first. Trained agents and tuned policies are policies like
     others. beside: further pairs, each with a name of its own, "SCHEDULER + SHUTDOWN". after: the frontier is of this
     share of the log's time ("60%"), and the cheapest pairs are judged once on the weeks after it; margin: also the one
-    with waits longer by at most this share. keep: where replays go, and are taken from; progress, jobs, on: see
-    `compare`; options: as of `simulate`. Energy is counted from the first submission to the last finish of each replay;
-    on later weeks from their beginning to the last submission. EscalaError: a platform without watts or without
-    switches, fewer than two pairs, none that a real machine can have, a replay that is cut, too few weeks, an engine
-    that is not there.
+    with waits longer by at most this share. prices: of a kWh, that change over time: of each pair `cost` and `co2_kg`
+    too, and where the price is known the cheapest is the one of least cost. keep: where replays go, and are taken from;
+    progress, jobs, on: see `compare`; options: as of `simulate`. Energy is counted from the first submission to the
+    last finish of each replay; on later weeks from their beginning to the last submission. EscalaError: a platform
+    without watts or without switches, fewer than two pairs, none that a real machine can have, a replay that is cut,
+    too few weeks, prices that begin after the log, an engine that is not there.
     """
     log, machine = read(workload, platform)
     split = None if after is None else split_of(log, after)
@@ -154,21 +161,23 @@ def frontier(
     _check(machine, pairs, with_options(Options(), **options))
 
     def run(pair: Named) -> dict[str, Any]:
-        result = simulate(past, machine, pair.scheduler, pair.shutdown, record=False, **options)
+        result = simulate(past, machine, pair.scheduler, pair.shutdown, record=bool(prices), **options)
         about = {"knows": result.knows, "waits": recorded_waits(result.jobs), "unseen": result.unseen}
-        return {"summary": result.summary(), **about}
+        paid = prices.of(result.nodes, result.power) if prices else {}
+        return {"summary": result.summary() | paid, **about}
 
     with replays_on(on, jobs) as each:
         found = play(pairs, run, kept_values(keep), progress, each)
-        best = _found(found)
+        best = _found(found, COST if prices and prices.money is not None else ENERGY)
         if split is None:
             return best
         names = dict.fromkeys([best.reference, *map(best.cheapest, (*MARGINS, margin))])
         judged = [next(pair for pair in pairs if pair.name == name) for name in names]
-        return replace(best, later=judge(log, machine, split, judged, options, keep=keep, each=each))
+        later = judge(log, machine, split, judged, options, prices=prices, keep=keep, each=each)
+        return replace(best, later=later)
 
 
-def _found(found: Mapping[str, Mapping[str, Any]]) -> Frontier:
+def _found(found: Mapping[str, Mapping[str, Any]], least: str) -> Frontier:
     """The frontier of what was found of each pair."""
     knows = {name: one["knows"] for name, one in found.items()}
     if all(knows.values()):
@@ -178,7 +187,7 @@ def _found(found: Mapping[str, Mapping[str, Any]]) -> Frontier:
         )
     waits = {name: one["waits"] for name, one in found.items() if one["waits"] is not None}
     unseen = {name: one.get("unseen", {}) for name, one in found.items()}
-    return Frontier({name: one["summary"] for name, one in found.items()}, knows, waits=waits, unseen=unseen)
+    return Frontier({name: one["summary"] for name, one in found.items()}, knows, None, waits, unseen, least)
 
 
 def _check(machine: Platform, pairs: Sequence[Named], asked: Options) -> None:

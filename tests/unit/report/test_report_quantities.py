@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from escala.metrics import summarise
+from escala.metrics.bill import CO2, COST
 from escala.metrics.compare import METRICS
 from escala.report import recorded
 from escala.report.quantities import QUANTITIES, among, amount, count, number, percent, quantity, scale
@@ -95,14 +96,14 @@ def test_amount_carries_its_unit() -> None:
 
 
 def test_every_named_metric_is_in_a_summary() -> None:
-    """No label for what neither a run nor a tuned policy has; every metric of a comparison has a name, a direction and
-    a meaning."""
+    """No label for what neither a run, a bill nor a tuned policy has; every metric of a comparison has a name, a
+    direction and a meaning."""
     times = dict.fromkeys(("submit_s", "start_s", "finish_s", "runtime_s", "walltime_s"), pl.Float64)
     empty = pl.DataFrame(schema={"state": pl.String, **times, "cores": pl.Int64})
     joules = dict.fromkeys(("joules", "gpu_joules"), pl.Float64)
     power = pl.DataFrame(schema={"state": pl.String, "seconds": pl.Float64, **joules, "transitions": pl.Int64})
     summary = summarise(empty, power, nodes=1, cores=1, start_s=0.0, end_s=0.0)
-    assert set(QUANTITIES) <= set(summary) | set(FIGURES)
+    assert set(QUANTITIES) <= set(summary) | set(FIGURES) | {COST, CO2}
     assert all(QUANTITIES[m].better and QUANTITIES[m].meaning for m in METRICS)
 
 

@@ -3,11 +3,15 @@ limit on waits."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import escala
+from escala.metrics import Prices, Series
+from escala.report.frontier import sentences
 from escala.tuning.joint import LONGEST
 
 LOG = {
@@ -79,3 +83,41 @@ def test_bad_input_is_told_in_one_line(platform: str, how: dict[str, Any], what:
     with pytest.raises(escala.EscalaError, match=what) as told:
         escala.frontier(escala.Workload.from_jobs(LOG), platform, **how)
     assert "\n" not in str(told.value)
+
+
+def test_prices_that_change_choose_by_cost() -> None:
+    """Two nodes of which one computes from 0 to 100, and from 900 to 1000 both. A kWh costs 1 before 500 and 9 from
+    there on; its CO2 is 100 g."""
+    columns = {"submit_s": [0.0, 900.0], "runtime_s": [100.0, 100.0], "cores": [1, 2]}
+    log = escala.Workload.from_jobs(columns)
+    money = Series(np.array([0.0, 500.0]), np.array([1.0, 9.0]))
+    carbon = Series(np.array([0.0]), np.array([100.0]))
+    asked = ("2x1:grid5000", ["easy"], ["never", "timeout:0"])
+    plain = escala.frontier(log, *asked)
+    found = escala.frontier(log, *asked, prices=Prices(money, carbon))
+    assert (plain.least, found.least) == ("energy_j", "cost") and "cost" not in plain.summaries[plain.reference]
+    for name, told in found.summaries.items():
+        assert {key: told[key] for key in plain.summaries[name]} == plain.summaries[name]
+        assert told["co2_kg"] == pytest.approx(told["energy_j"] / 3.6e6 * 0.1)
+    kwh = 3.6e6
+    before, after = (100 * 190 + 100 * 95 + 400 * 2 * 95) / kwh, (400 * 2 * 95 + 100 * 2 * 190) / kwh
+    assert found.summaries["easy + never"]["cost"] == pytest.approx(before * 1.0 + after * 9.0)
+    only_carbon = escala.frontier(log, *asked, prices=Prices(carbon=carbon))
+    assert only_carbon.least == "energy_j" and "cost" not in only_carbon.summaries["easy + never"]
+
+
+def test_the_least_cost_is_not_the_least_energy() -> None:
+    found = _found(now=(10.0, 100.0), low=(10.0, 80.0), night=(10.0, 90.0))
+    cost = {"now": 50.0, "low": 40.0, "night": 30.0}
+    priced = replace(found, summaries={n: {**s, "cost": cost[n]} for n, s in found.summaries.items()}, least="cost")
+    assert (found.cheapest(), priced.cheapest()) == ("low", "night")
+    told = " ".join(sentences(priced)).replace("\u202f", " ")
+    assert "night changes the cost by −40.0 %, the energy by −10.0 %" in told
+    same = replace(priced, summaries={n: {**s, "cost": 50.0} for n, s in found.summaries.items()})
+    assert "no pair costs less" in " ".join(sentences(same))
+
+
+def test_prices_that_begin_after_the_log_are_refused() -> None:
+    late = Prices(Series(np.array([50.0]), np.array([1.0])))
+    with pytest.raises(escala.EscalaError, match="give prices from its beginning on"):
+        escala.frontier(escala.Workload.from_jobs(LOG), "2x1:grid5000", ["easy"], ["never", "timeout:0"], prices=late)

@@ -13,6 +13,7 @@ import pytest
 
 import escala
 from escala.errors import EscalaError
+from escala.metrics import Prices, Series
 from escala.report.frontier import sentences
 from escala.tuning.later import weeks_of
 from escala.tuning.split import WEEK_S, split_of
@@ -72,6 +73,18 @@ def test_ratios_are_against_the_reference_with_their_intervals() -> None:
         assert value == pytest.approx(judged.energy_j / base.energy_j)
         assert value is not None and low is not None and high is not None and low <= value <= high
     assert later.weeks == 3 and later.past_days == pytest.approx(0.6 * 42, abs=0.2)
+
+
+def test_later_costs_are_those_of_the_prices_of_their_weeks() -> None:
+    """Prices that never change give the ratios of energy; ten times as much in the later weeks, the same of them."""
+    split = split_of(_log(), 0.6)
+    flat, dear = np.array([1.0]), np.array([1.0, 10.0])
+    for prices in (Series(np.array([0.0]), flat), Series(np.array([0.0, split.at_s]), dear)):
+        found = escala.frontier(_log(), PLATFORM, **PAIRS, after=0.6, jobs=1, prices=Prices(prices))
+        assert found.later is not None and _found().later is not None
+        for judged in found.later.pairs.values():
+            assert judged.cost == pytest.approx(judged.energy, rel=1e-6)
+    assert "cost −" in " ".join(sentences(found))
 
 
 def test_the_choice_does_not_see_the_later_weeks() -> None:
