@@ -15,6 +15,7 @@ from escala.slurm import settings_of
 from escala.slurm.asked import Asking
 from escala.slurm.in_name import changed
 from escala.slurm.run import play
+from tests.laws.slurm_orders import order_drawn, ordered
 from tests.laws.slurm_text import ORIGIN, columns_of, text_of
 from tests.oracle import backfill as slow
 from tests.oracle.accounts import ROOT, Account, Bounds
@@ -42,8 +43,9 @@ SORTS = (
     "yields",
     "forgets",
     "speeds",
+    "orders",
 )
-STEPS = [4, 10, 10, 10, 10, 5, 5, 16, 16, 16, 16, 10, 16, 10, 5]
+STEPS = [4, 10, 10, 10, 10, 5, 5, 16, 16, 16, 16, 10, 16, 10, 5, 4]
 QUICK = [(seed, sort) for k, sort in enumerate(SORTS) for seed in range(k, WORLDS, STEPS[k])]
 QUICK += [(764, "gpus"), (1049, "gpus")]  # exclusive jobs that no nodes would ever do for count by what they ask
 QUICK += [(346, "gpus"), (531, "gpus")]  # ... and by all nodes of the partition where too few are idle
@@ -62,6 +64,7 @@ LEAST = {
     "gpus": {"backfilled": 40, "done": 100, "gpus": 25},
     "outages": {"backfilled": 40, "done": 100, "struck": 5},
     "speeds": {"cut": 10, "overran": 10, "paced": 100, "struck": 5},
+    "orders": {"inside": 5, "followers": 15, "tasks": 15, "backfilled": 20, "done": 100, "struck": 2},
     "forgets": {"backfilled": 20, "done": 100, "overran": 10, "lifted": 5},
 }
 """What there is in the worlds of a sort, at the least."""
@@ -122,6 +125,8 @@ def drawn(seed: int, sort: str = "plain") -> tuple[str, Site, list[Job]]:
         site.speeds = [float(more.choice([0.4, 0.8, 1.0, 1.0, 1.7])) for _ in range(site.nodes)]
         for job in jobs:
             job.whole = job.run
+    elif sort == "orders":
+        _put_in_order(more, site, jobs)
     elif sort not in ("plain", "singleton", "outages"):
         _share(more, site, jobs, sort)
     return text_of(site), site, jobs
@@ -160,6 +165,15 @@ def _forget(draw: Any, site: Site, jobs: list[Job]) -> None:
         if draw.random() < 0.2:
             job.limit_s = 60
             job.run = (60 + int(draw.choice([0, 20, 90, 200]))) * SECOND
+
+
+def _put_in_order(draw: Any, site: Site, jobs: list[Job]) -> None:
+    """An order of the queue; in some worlds nodes are shared, and in some of these accounts have limits."""
+    if draw.random() < 0.6:
+        _share(draw, site, jobs, str(draw.choice(["cores", "memory", "exclusive", "gpus"])))
+        if draw.random() < 0.4:
+            _limit(draw, site, jobs)
+    site.order = order_drawn(draw)
 
 
 def _outage(draw: Any, nodes: set[int]) -> Outage:
@@ -330,7 +344,7 @@ def same(tmp_path: Path, seed: int, sort: str = "plain") -> dict[str, int]:
         jobs[row].state = "refused"
     waits = [bool(one.waits_for or one.minutes) for one in jobs]
     wanted = [list(one.waits_for) for one in jobs]
-    run = play(work, place, settings, asked)
+    run = play(work, place, settings, asked, order=None if site.order is None else ordered(tmp_path, site.order))
     slow_run.run(5_000)
     for job in jobs:
         at = slice(run.jobs.first[job.row], run.jobs.last[job.row])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.oracle import accounts as of
+from tests.oracle.looks import Looks
 from tests.oracle.preemption import SECOND, STARTED, TICK
 from tests.oracle.priorities import Priorities
 from tests.oracle.shapes import Node
@@ -33,6 +34,7 @@ class Clock(Books):
         self.prio = (
             Priorities(site.weights, site.accounts, site.nodes, cores, STARTED // SECOND) if site.weights else None
         )
+        self.looks = Looks(site.order, site, jobs) if site.order else None
 
     def run(self, most_s: int) -> None:
         """All jobs to their ends, or to a moment, or until nothing can change any more for those that wait."""
@@ -42,7 +44,9 @@ class Clock(Books):
             + [one.end_s * SECOND for one in spans]
             + [job.submit for job in self.jobs]
         )
-        still_s = most_s if self.prio else max(moments) // SECOND + AGAIN_S + 2  # age and use change who stands first
+        still_s = (
+            most_s if self.prio or self.looks else max(moments) // SECOND + AGAIN_S + 2
+        )  # who stands first changes
         while second < most_s and any(job.state in ("coming", "held", "waits", "runs") for job in self.jobs):
             waits = any(
                 FAR > self.due(job, *one) > self.now for job in self.jobs if job.state == "held" for one in job.minutes
@@ -75,6 +79,9 @@ class Clock(Books):
             turns = [(at * SECOND, 3, k) for k, (at, _, _) in enumerate(self.turns[:1])]
             dues = [(self.due(job, *one), 2, job.row) for job in self.jobs for one in job.minutes]
             coming = min([one for one in ends + comes + turns + dues if one[0] <= self.now], default=None)
+            if self.looks is not None and (at := self.looks.next()) <= (coming[0] if coming else self.now):
+                self.changed_s = at // SECOND if self.looks.look(at) else self.changed_s
+                continue
             if coming is None:
                 break
             self.event = coming[0]
@@ -109,6 +116,10 @@ class Clock(Books):
             ):
                 job.state = "waits"
                 job.ranked = {part: self.rank(job, part, 0) for part in job.parts}
+        if self.looks is not None:
+            for job in self.jobs:
+                if job.state == "waits":
+                    job.ranked = dict.fromkeys(job.parts, self.looks.places[job.row])
 
     def renew(self) -> None:
         """Priorities anew, once a period."""

@@ -99,6 +99,18 @@ class Outage:
 
 
 @dataclass
+class Order:
+    """An order of the queue in place of priorities. score: sjf, xfactor, wfp3, unicep or linear, by `weights`. guard_s:
+    None: none. last2: lengths are the mean of the user's last two runs, else the limits."""
+
+    score: str
+    every_s: int
+    guard_s: int | None = None
+    last2: bool = False
+    weights: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
 class Site:
     nodes: int
     parts: dict[str, tuple[set[int], int]]
@@ -119,6 +131,7 @@ class Site:
     yields: Yields = field(default_factory=Yields)
     min_age_s: int = 300
     speeds: list[float] = field(default_factory=list)
+    order: Order | None = None
 
 
 class Books:

@@ -216,5 +216,7 @@ def _ignored(log: Workload, machine: Platform, about: dict[str, Any]) -> list[st
         "queues": parted,
     }
     names = [f"{name} ({jobs_told(entry)})" for name, entry in log.ignored.items() if not there.get(name, False)]
-    rest = "" if slurm else " An order of the queue other than the site's own is no test of the site."
-    return [f"Not heeded in this replay, and in the log: {', '.join(names)}.{rest}"] if names else []
+    told = [f"Not heeded in this replay, and in the log: {', '.join(names)}."] if names else []
+    if "queue=" in str(about["scheduler"]) if slurm else told:
+        told.append("An order of the queue other than the site's own is no test of the site.")
+    return [" ".join(told)] if told else []

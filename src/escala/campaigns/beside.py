@@ -9,9 +9,11 @@ from typing import Any
 
 from escala.policies.files import AGENT
 from escala.policies.queues import ESTIMATES, within_folder
+from escala.policies.slurm_names import slurm_within
 from escala.policies.tuned import PREFIX as POLICY
 from escala.prediction.folder import PREFIX as MODEL
 from escala.registry import is_trained
+from escala.slurm.named import is_slurm
 
 NAMES = ("schedulers", "shutdowns")
 
@@ -73,4 +75,4 @@ def _policy(name: str, folder: Path) -> str:
     for prefix in (POLICY, MODEL):
         if name.startswith(prefix):
             return prefix + os.path.join(folder, name.removeprefix(prefix))
-    return within_folder(name, folder)
+    return slurm_within(name, folder) if is_slurm(name) else within_folder(name, folder)

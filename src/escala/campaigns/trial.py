@@ -80,6 +80,7 @@ def _begun(few: Workload, machine: Platform, one: Choice) -> None:
 
 
 def _refuse_by_slurm(jobs: Workload, machine: Platform, one: Choice) -> None:
+    from escala.policies.under_slurm import rules_and_order
     from escala.slurm.run import asked_of
 
-    asked_of(jobs, machine, one.scheduler, one.options, DROP)
+    asked_of(jobs, machine, rules_and_order(one.scheduler)[0], one.options, DROP)

@@ -36,7 +36,7 @@ OWN_LINES = {
     "easy++": "easy-sjf:estimate=last2, which tries the others by the same prediction (Tsafrir et al. 2007)",
     "saf": "easy, the others tried by smallest area first (easy-saf)",
     "slurm": "Slurm's event and backfill passes, by the settings of the platform's slurm.conf or site.toml "
-    "(slurm:KEY=VALUE)",
+    "(slurm:KEY=VALUE); slurm:queue=SCORE[:guard=TIME]: under its rules, in the order of a score",
     "escala": "easy:queue=escala:guard=24h, a queue in the order of a score that was searched on several logs (docs: "
     "how-to/queue)",
     "rollout": "look-ahead: what fits is tried on sampled futures (rollout:K, K of them, 32; behind it options, "

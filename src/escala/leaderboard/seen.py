@@ -12,6 +12,7 @@ from escala.campaigns.work import log_of
 from escala.described import POLICY, Contents, contents
 from escala.errors import EscalaError
 from escala.loading import folder_in
+from escala.policies.slurm_names import tuned_of
 from escala.policies.tuned import PREFIX
 from escala.registry import is_trained
 from escala.tuning.split import DAY_S, split_of
@@ -28,9 +29,9 @@ def folders_of(run: Run) -> dict[str, Contents]:
     """By role, what stands in the folders of its policies; none for others."""
     named = {"scheduler": run.scheduler, "shutdown": run.shutdown}
     folders = {
-        role: folder_in(name) if is_trained(name) else name.removeprefix(PREFIX)
+        role: folder_in(name) if is_trained(name) else tuned_of(name).removeprefix(PREFIX)
         for role, name in named.items()
-        if is_trained(name) or name.startswith(PREFIX)
+        if is_trained(name) or tuned_of(name)
     }
     return {role: contents(folder) for role, folder in folders.items()}
 

@@ -29,6 +29,7 @@ from escala.options import Options, with_options
 from escala.platform import Platform, read_platform
 from escala.platform.closures import RESERVED
 from escala.platform.site import site_of
+from escala.policies.slurm_names import QUEUE, split_slurm
 from escala.slurm.in_name import changed
 from escala.slurm.named import NAME
 from escala.slurm.run import refuse_options
@@ -91,7 +92,8 @@ class SlurmDesk:
         if shutdown != "never":
             raise EscalaError(f"shutdown policy {quoted(shutdown)}: nodes stay on under scheduler slurm: give never")
         self.platform = replace(told.alike(), closed=tuple(one for one in told.closed if one.kind == RESERVED))
-        settings = scheduler if isinstance(scheduler, Settings) else changed(settings_of(told), scheduler)
+        rest, parts = (scheduler, {}) if isinstance(scheduler, Settings) else split_slurm(scheduler)
+        settings = rest if isinstance(rest, Settings) else changed(settings_of(told), rest)
         if settings.passes_s:
             raise EscalaError(
                 "recorded moments of backfill passes are of one log, and a machine has none: leave passes_s out"
@@ -101,10 +103,10 @@ class SlurmDesk:
                 f"site {quoted(self.platform.name)} lets jobs preempt others, which is only simulated: leave "
                 "PreemptType out"
             )
-        if settings.queue:
+        if settings.queue or parts:
             raise EscalaError(
-                f"scheduler {NAME}: queue={settings.queue} is only simulated: a machine orders its jobs itself, so "
-                "leave it out"
+                f"scheduler {NAME}: queue={settings.queue or parts[QUEUE]} is only simulated: a machine orders its "
+                "jobs itself, so leave it out"
             )
         self.name = f"{scheduler if isinstance(scheduler, str) else NAME} + never"
         self._fair = settings.fair_share

@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -15,11 +16,13 @@ from escala.estimates import check_estimate
 from escala.foresight import plain as text_of
 from escala.kernel import codes
 from escala.options import Options, Plan
+from escala.policies.linear import Multifactor
 from escala.policies.plugins import PREFIX as PLUGIN
-from escala.policies.queues import ESCALA, ESCALA_RULE, ESTIMATES, KEYS, queue_of
+from escala.policies.queues import ESCALA, ESCALA_RULE, ESTIMATES, KEYS, WAYS, order_of, queue_of
 from escala.policies.schedulers import SCHEDULERS, Scheduler
 from escala.policies.score_files import PREFIX as SCORE
 from escala.policies.shutdown import Inertial, RandomReservation
+from escala.policies.slurm_names import ESTIMATE, QUEUE, split_slurm
 from escala.policies.tuned import PREFIX, rule_in, shutdown_in
 from escala.policy import OFFICIAL
 from escala.prediction.folder import PREFIX as MODEL
@@ -85,7 +88,10 @@ def scheduler(name: str) -> Scheduler:
         from escala.slurm.in_name import changed
         from escala.slurm.settings import Settings
 
-        changed(Settings(), name)  # refuses wrong keys
+        rest, parts = split_slurm(name)
+        changed(Settings(), rest, name)  # refuses wrong keys
+        if parts:
+            order_under_slurm(name, parts)
         return BY_SLURM
     if name == ESCALA:
         return scheduler(ESCALA_RULE)
@@ -118,6 +124,35 @@ def split_estimates(name: str) -> tuple[str, dict[str, Any]]:
         check_estimate(value, option)
         found[option] = value
     return ":".join(rest), found
+
+
+def order_under_slurm(name: str, parts: Mapping[str, str]) -> Scheduler:
+    """The scheduler in whose order the queue stands under Slurm's rules, from the parts that its name has for it (see
+    `slurm_names.split_slurm`). EscalaError for one that keeps its queue in no single order."""
+    score, given = parts[QUEUE], {key: value for key, value in parts.items() if key in ("guard", ESTIMATE)}
+    try:
+        if ESTIMATE in given:
+            check_estimate(given[ESTIMATE], ESTIMATE)
+        found = within(score) if score.startswith(PREFIX) else None
+    except EscalaError as error:
+        raise EscalaError(f"scheduler {quoted(name)}: {error}") from None
+    if found is None:
+        estimate = given.pop(ESTIMATE, None)
+        found = replace(order_of({QUEUE: score, **given}, name), order_estimate=estimate)
+    elif given:
+        raise EscalaError(f"scheduler {quoted(name)}: {score} says its {' and '.join(given)} itself: leave that out")
+    if found.queueing not in WAYS.values() or found.passing != codes.BY_QUEUE:
+        raise EscalaError(
+            f"scheduler {quoted(name)}: {score} keeps its queue in no single order: one of the form easy:queue=SCORE "
+            "is needed"
+        )
+    linear = found.orders[0]
+    if isinstance(linear, Multifactor) and dict(linear.weights).get("fair_share", 0.0) != 0.0:
+        raise EscalaError(
+            f"scheduler {quoted(name)}: fair_share in {score} is not for Slurm's rules, where fair shares are the "
+            "site's own: take that weight out"
+        )
+    return found
 
 
 def within(name: str) -> Scheduler:

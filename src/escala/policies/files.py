@@ -10,9 +10,11 @@ from escala.errors import EscalaError
 from escala.options import Options
 from escala.policies.plugins import GROUPS, code_of, is_installed, is_plugin, origins
 from escala.policies.queues import FILE
+from escala.policies.slurm_names import ESTIMATE, QUEUE, split_slurm, with_paths
 from escala.policies.tuned import PREFIX, digests_in
 from escala.prediction.folder import model_digest
 from escala.registry import is_trained, trained_digests
+from escala.slurm.named import is_slurm
 
 AGENT = "agent:"
 
@@ -34,6 +36,11 @@ def digests_of(name: Any) -> dict[str, str]:
     cannot be read."""
     if not isinstance(name, str):
         return {}
+    if is_slurm(name):
+        parts = split_slurm(name)[1]
+        score = parts.get(QUEUE, "")
+        own = digests_in(score if score.startswith(PREFIX) else f"easy:queue={score}")
+        return {**own, **model_digest(parts.get(ESTIMATE))}
     return trained_digests(name) if is_trained(name) else digests_in(name)
 
 
@@ -52,7 +59,7 @@ def identity(name: Any, role: str) -> list[Any] | None:
         return [name.partition(":")[0], *digests]
     if is_trained(name):
         return [name[: name.rindex(AGENT)], *digests]
-    return [FILE.sub("", name), *digests]
+    return [with_paths(name, lambda path: "") if is_slurm(name) else FILE.sub("", name), *digests]
 
 
 def identities(names: Iterable[str]) -> dict[str, str]:

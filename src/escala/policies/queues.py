@@ -11,7 +11,7 @@ import functools
 import hashlib
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
@@ -60,16 +60,24 @@ def queue_of(name: str) -> Scheduler:
             f"scheduler {quoted(name)}: {kind} takes nothing behind its name: write {kind}, or easy:queue=sjf:guard=24h"
         )
     given = _parts(rest, name, keys)
-    spans: dict[str, Any] = {f"{key}_s": _span(given[key], name, key) for key in SPANS if key in given}
     if kind not in WAYS:
-        return replace(plain, **spans)
+        return replace(plain, **_spans(given, name))
     if "queue" not in given:
         raise EscalaError(
             f"scheduler {quoted(name)}: {kind} is in the order of submission: name an order too, "
             f"{kind}:queue=sjf:{rest}"
         )
+    return order_of(given, name, kind)
+
+
+def order_of(given: Mapping[str, str], name: str, way: str = "easy") -> Scheduler:
+    """The scheduler whose queue is in the order of these parts of the name: queue, and perhaps backfill and guard."""
     scores = _score(given["queue"], name), _score(given["backfill"], name) if "backfill" in given else None
-    return replace(_queued(scores[0], kind, scores[1]), **spans)
+    return replace(_queued(scores[0], way, scores[1]), **_spans(given, name))
+
+
+def _spans(given: Mapping[str, str], name: str) -> dict[str, Any]:
+    return {f"{key}_s": span_of(given[key], name, key) for key in SPANS if key in given}
 
 
 def queue_by(
@@ -85,7 +93,7 @@ def queue_by(
         for one in (score, backfill)
     )
     assert first is not None
-    guard = guard_s if guard_s == math.inf else _span(_written(guard_s), "queue_by", "guard")
+    guard = guard_s if guard_s == math.inf else span_of(_written(guard_s), "queue_by", "guard")
     return replace(
         _queued(first, way, second),
         guard_s=guard,
@@ -204,7 +212,7 @@ def _score(word: str, name: str) -> Scheduler:
     raise EscalaError(f"scheduler {quoted(name)}: {quoted(word)} is no score: {nearest(word, scores)}{known}")
 
 
-def _span(text: str, name: str, key: str) -> float:
+def span_of(text: str, name: str, key: str) -> float:
     """A span of time such as 73h, 30m, 2d or 90 (seconds), in s."""
     number, unit = (text[:-1], text[-1]) if text[-1:] in UNITS else (text, "s")
     try:

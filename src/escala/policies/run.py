@@ -308,9 +308,9 @@ def simulate_loaded(
     if is_slurm(scheduler):
         if not _is_never(shutdown):
             raise EscalaError(f"scheduler slurm leaves nodes on: give shutdown 'never', not {name_of(shutdown)}")
-        from escala.slurm.run import run_slurm
+        from escala.policies.under_slurm import simulate_slurm
 
-        return run_slurm(loaded, machine, scheduler, chosen_options, progress)
+        return simulate_slurm(loaded, machine, scheduler, chosen_options, progress)
     loaded = met(loaded, machine)
     chosen = pair(loaded, scheduler, shutdown, chosen_options)
     if decisions and chosen.scheduler is None and chosen.shutdown is None:

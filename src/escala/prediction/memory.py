@@ -52,11 +52,18 @@ class Jobs(NamedTuple):
     origin_s: float
 
 
-def fresh(groups: int, users: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Empty memory."""
-    of, come = np.zeros(groups, GROUPS), np.zeros(users, COME)
-    of["last"] = of["before"] = come["last"] = NONE
-    return of, come
+def fresh(groups: int) -> NDArray[Any]:
+    """Groups of which nobody has ended."""
+    of = np.zeros(groups, GROUPS)
+    of["last"] = of["before"] = NONE
+    return of
+
+
+def nobody_came(users: int) -> NDArray[Any]:
+    """Users who have submitted nothing."""
+    come = np.zeros(users, COME)
+    come["last"] = NONE
+    return come
 
 
 @lean

@@ -21,8 +21,9 @@ from escala.slurm.closed import closed_of
 from escala.slurm.closed import names_of as reservations_of
 from escala.slurm.columns import Columns, as_words
 from escala.slurm.dependencies import dependencies, names_of, went_well
+from escala.slurm.named import FCFS
 from escala.slurm.preempting import preempting_of
-from escala.slurm.settings import FCFS, WEEK_S, Settings
+from escala.slurm.settings import WEEK_S, Settings
 from escala.slurm.tres import priority_of_resources
 from escala.workload import Workload
 

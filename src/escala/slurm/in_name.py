@@ -8,10 +8,12 @@ from typing import Any
 
 from escala.errors import EscalaError, nearest, quoted
 from escala.scores import FIXED
-from escala.slurm.settings import FCFS, FLAGS, PARAMETERS, Settings, parameters
+from escala.slurm.named import FCFS
+from escala.slurm.settings import FLAGS, PARAMETERS, Settings, parameters
 
 MOST_S = 1e9
 QUEUE, ORDERS = "queue", (FCFS, *FIXED)
+OF_ORDERS = ("guard", "order_estimate", "every")  # beside a queue, see `escala.policies.slurm_names`
 PHASES = {
     "phase": "phase_s",
     "tick": "tick_s",
@@ -22,12 +24,13 @@ PHASES = {
 }
 
 
-def changed(settings: Settings, name: str) -> Settings:
-    """The settings with those that stand in the scheduler's name; EscalaError for a key that is none."""
+def changed(settings: Settings, name: str, whole: str = "") -> Settings:
+    """The settings with those that stand in the scheduler's name; EscalaError for a key that is none. whole: the name
+    with its order of the queue, where that is none of these settings."""
     found: dict[str, Any] = {}
     for part in name.split(":")[1:]:
         key, equals, value = part.partition("=")
-        where = f"scheduler {quoted(name)}"
+        where = f"scheduler {quoted(whole or name)}"
         if key == QUEUE:
             found[QUEUE] = _order(value, where)
             continue
@@ -39,7 +42,7 @@ def changed(settings: Settings, name: str) -> Settings:
             if unread or (not equals and key not in FLAGS):
                 raise EscalaError(f"{where}: {key} needs a value, as in {key}=30")
         else:
-            known = (*PARAMETERS, "bf_window", *FLAGS, *PHASES, QUEUE)
+            known = (*PARAMETERS, "bf_window", *FLAGS, *PHASES, QUEUE, *OF_ORDERS)
             raise EscalaError(f"{where}: unknown key {quoted(key)}: {nearest(key, known)}known are {', '.join(known)}")
     return replace(settings, **found)
 
@@ -47,8 +50,8 @@ def changed(settings: Settings, name: str) -> Settings:
 def _order(value: str, where: str) -> str:
     if value not in ORDERS:
         raise EscalaError(
-            f"{where}, {QUEUE}: {quoted(value)} is no order that stays as it is: {nearest(value, ORDERS)}known are "
-            f"{', '.join(ORDERS)}"
+            f"{where}, {QUEUE}: {quoted(value)} is no order that stays as it is: {nearest(value, ORDERS)}known here "
+            f"are {', '.join(ORDERS)}"
         )
     return value
 

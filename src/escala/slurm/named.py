@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-NAME = "slurm"
+NAME, FCFS = "slurm", "fcfs"
 
 
 class Rules:

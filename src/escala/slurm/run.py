@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from escala.admit import arrivals_us, never
 from escala.errors import EscalaError, quoted
+from escala.estimates import COLUMN, foretold
+from escala.foresight import known_to
 from escala.kernel.slurm import tables as t
 from escala.kernel.slurm.drive import DONE, ENDLESS, MOST_AGAIN, drive
 from escala.kernel.state import LOG
@@ -22,11 +24,13 @@ from escala.partitions import strange_queues, taking
 from escala.platform import Platform
 from escala.platform.constraints import has_features
 from escala.platform.site import GPU, Site, site_of
+from escala.prediction.folder import model_columns
 from escala.result import FORMAT, Result
 from escala.slurm.arrays import arrays_of
 from escala.slurm.asked import Asked, Asking
 from escala.slurm.in_name import changed
-from escala.slurm.named import NAME
+from escala.slurm.named import FCFS, NAME
+from escala.slurm.orders import Looks, Order, as_asked, told_in_order
 from escala.slurm.settings import Settings, settings_of
 from escala.tables import NodeHistory, node_texts
 from escala.unseen import NO_FEATURES, in_default, warn
@@ -45,26 +49,33 @@ def run_slurm(
     scheduler: str | Settings,
     options: Options,
     progress: Callable[[float], None] | None = None,
+    order: Order | None = None,
 ) -> Result:
     """Replay a workload by Slurm's rules on a site, or on a plain platform as one partition.
 
-    scheduler: "slurm", "slurm:KEY=VALUE...", or `Settings`. EscalaError for options that mean nothing here, for jobs
-    that can never run (or REJECTED rows, with oversized="drop"), and for unknown keys.
+    scheduler: "slurm", "slurm:KEY=VALUE...", or `Settings`. order: of the queue, in place of the site's priorities.
+    EscalaError for options that mean nothing here, for jobs that can never run (or REJECTED rows, with
+    oversized="drop"), and for unknown keys.
     """
     began = time.perf_counter()
     site, settings, asked = asked_of(workload, platform, scheduler, options)
-    run = play(workload, site, settings, asked, progress)
-    about = {
+    if order is not None or settings.queue:
+        _refuse_thresholds(settings)
+    run = play(workload, site, settings, asked, progress, order)
+    looked_at, knows = ([], "") if order is None else _looked_at(workload, order)
+    about: dict[str, Any] = {
         "scheduler": scheduler if isinstance(scheduler, str) else NAME,
         "shutdown": "never",
-        "knows": "",
+        "knows": knows,
         "elapsed_s": time.perf_counter() - began,
         "slurm": {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(settings).items()},
     }
+    if order is not None:
+        about |= {"scheduler": order.name} | ({"policy_files": dict(order.files)} if order.files else {})
     if not isinstance(scheduler, str):
         about["objects"] = ["scheduler"]
     asking = [name for name in SHAPES if name not in (BEGIN, *OF_NODES) and _says(workload, name)]
-    if columns := workload.column_digests([*taking(workload.jobs, site), *asking]):
+    if columns := workload.column_digests([*taking(workload.jobs, site), *asking, *looked_at]):
         about["columns"] = columns
     unseen = in_default(strange_queues(workload.jobs, site))
     if _says(workload, FEATURES) and not has_features(site):
@@ -101,12 +112,31 @@ def asked_of(
 
 
 def play(
-    workload: Workload, site: Site, settings: Settings, asked: Asked, progress: Callable[[float], None] | None = None
+    workload: Workload,
+    site: Site,
+    settings: Settings,
+    asked: Asked,
+    progress: Callable[[float], None] | None = None,
+    order: Order | None = None,
 ) -> t.World:
     """The tables of a finished replay: starts, ends, and what each job held where."""
-    run = arrays_of(workload, site, settings, asked)
-    _drive(run, workload, asked, progress)
+    if order is None:
+        run = arrays_of(workload, site, settings, asked)
+        table = t.table_of(run)
+        _drive(run, lambda until_us: drive(table, until_us), workload, asked, progress)
+        return run
+    jobs = as_asked(workload, asked)
+    run, plan = told_in_order(arrays_of(workload, site, replace(settings, queue=FCFS), asked)), order.plan(jobs)
+    _drive(run, Looks(run, jobs, plan, order.every_us(plan, run.rules.calc_us)).drive, workload, asked, progress)
     return run
+
+
+def _looked_at(workload: Workload, order: Order) -> tuple[list[str], str]:
+    """The columns that an order looks at, and what it knows of the future."""
+    plan = order.plan(workload)
+    estimate = plan.order_estimate or plan.estimate or ""
+    columns = [*plan.columns, *([estimate] if estimate.startswith(COLUMN) else model_columns(estimate))]
+    return columns, known_to(order.name, None, estimate, *foretold(columns, workload.jobs))
 
 
 def refuse_options(options: Options) -> None:
@@ -120,13 +150,29 @@ def refuse_options(options: Options) -> None:
             )
 
 
-def _drive(run: t.World, workload: Workload, asked: Asked, progress: Callable[[float], None] | None) -> None:
+def _refuse_thresholds(settings: Settings) -> None:
+    """EscalaError where jobs are treated by how high their priority is: an order of the queue gives its own."""
+    told = {"bf_min_prio_reserve": settings.bf_min_prio_reserve > 0}
+    told |= {"min_exempt_priority": settings.preempts > 0 and settings.min_exempt_priority < 2**32}
+    for name in (name for name, there in told.items() if there):
+        raise EscalaError(
+            f"scheduler {NAME}: {name} is a priority of the site, and queue= gives jobs other ones: take it out of the "
+            "site's settings, or of the name"
+        )
+
+
+def _drive(
+    run: t.World,
+    on: Callable[[int], int],
+    workload: Workload,
+    asked: Asked,
+    progress: Callable[[float], None] | None,
+) -> None:
     """Until all has ended, a hundredth of the log at a time; jobs that wait for ever are an error, but for those that a
-    limit may hold, or whose reservation is over."""
+    limit may hold, or whose reservation is over. on: as `drive`, of this run."""
     last = float(run.jobs.submit[-1]) if len(run.jobs.submit) else 0.0
-    table = t.table_of(run)
     for step in range(1, 101):
-        found = drive(table, int(last * step / 100) if step < 100 else t.FAR)
+        found = on(int(last * step / 100) if step < 100 else t.FAR)
         if found == ENDLESS:
             raise EscalaError(
                 f"scheduler slurm: job {quoted(workload.jobs['job_id'][int(run.jobs.again.argmax())])} has lost its "

@@ -18,7 +18,7 @@ from escala.slurm.named import Rules
 
 ENDLESS_S = 365 * 86400
 WEEK_S = 7 * 86400
-BY_PARTITION, BY_QOS, FCFS = "partition_prio", "qos", "fcfs"
+BY_PARTITION, BY_QOS = "partition_prio", "qos"
 KINDS = {BY_PARTITION: preempt.BY_TIER, BY_QOS: preempt.BY_QOS}
 RESETS = {"DAILY": 86400, "WEEKLY": WEEK_S}
 STARTED_S, EVERY_S, DRIFT_S = -3.87, 1.0014, 0.0011

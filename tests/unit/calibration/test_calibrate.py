@@ -127,6 +127,13 @@ def test_a_log_that_begins_with_an_empty_machine_starts_cold() -> None:
     assert warm.since_s is None and warm.log is log and len(warm.measured) == 3
 
 
+def test_another_order_under_slurm_is_no_test_of_a_site() -> None:
+    log = _recorded(_jobs(), "8x1", origin_s=1.7e9)
+    said = "An order of the queue other than the site's own is no test of the site."
+    for name, told in (("slurm", False), ("slurm:queue=saf", True), ("slurm:queue=sjf:guard=3h", True)):
+        assert (said in calibrate(log, "8x1", name).causes) is told
+
+
 def test_a_planted_limit_of_running_jobs_is_named() -> None:
     n = 80
     log = Workload.from_jobs({

@@ -214,8 +214,9 @@ def test_what_was_chosen_on_the_judged_weeks_is_refused(tmp_path: Path) -> None:
         )
         (tmp_path / "policy.toml").write_text(told)
         if refused:
-            with pytest.raises(escala.EscalaError, match=r"was chosen on weeks of one .* --after 60%"):
-                leaderboard.enter(f"policy:{tmp_path}", tmp_path / "out", _suite("one"), on="local:1")
+            for policy in (f"policy:{tmp_path}", f"slurm:queue=policy:{tmp_path}"):
+                with pytest.raises(escala.EscalaError, match=r"was chosen on weeks of one .* --after 60%"):
+                    leaderboard.enter(policy, tmp_path / "out", _suite("one"), on="local:1")
         else:
             leaderboard.enter(f"policy:{tmp_path}", tmp_path / "out", _suite("one"), on="local:1")
 

@@ -60,7 +60,6 @@ def test_with_one_reservation_backfill_is_easy(site: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("slurm:queue=xfactor", "'xfactor' is no order that stays as it is: known are fcfs, sjf,"),
         ("slurm:queue=saff", "did you mean saf?"),
         ("slurm:queue", "is no order"),
     ],

@@ -14,6 +14,7 @@ from escala.kernel.slurm.shares import settle
 from escala.kernel.slurm.start import begin, come_back, end, fail, queue_freed, submit
 from escala.kernel.slurm.tables import (
     ASKED,
+    BASIC,
     CALC,
     DIRTY,
     EVENTS,
@@ -151,7 +152,7 @@ def drive(table: Grid, until_us: int) -> int:
         if s[WORST] > MOST_AGAIN:
             return ENDLESS
         tick, bf = s[TICK], s[PASS] if rules.backfill > 0 else FAR
-        calc = s[CALC] if rules.by_priority > 0 else FAR
+        calc = s[CALC] if rules.by_priority != BASIC else FAR
         turns = w.closed.moment[s[NEXT_TURN], 0] if s[NEXT_TURN] < w.closed.moment.shape[0] else FAR
         busy = min(coming, turns)
         now = min(min(busy, tick), min(bf, calc))

@@ -16,6 +16,7 @@ from escala.kernel.slurm.tables import (
     LAST_UPDATE,
     LIMIT_S,
     MIN_NODES,
+    MULTIFACTOR,
     N_QUEUE,
     NICE,
     NOW,
@@ -89,7 +90,7 @@ def renew(w: World) -> None:
     """The priorities of all waiting jobs at this moment."""
     records, lists, s = w.records, w.lists, w.s
     changed = False
-    for i in range(s[N_QUEUE]):
+    for i in range(s[N_QUEUE] if w.rules.by_priority == MULTIFACTOR else 0):
         record = lists.queue[i]
         value = priority_of(w, record, waited_s(w, records.job[record]))
         if value != records.priority[record]:

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from escala.compile import compiled
+from escala.kernel.slurm.clock import unix_s
 from escala.kernel.slurm.drive import next_tick
 from escala.kernel.slurm.limits import count_run
-from escala.kernel.slurm.lists import add_running, enqueue, push_end
-from escala.kernel.slurm.tables import ASKED, N_QUEUE, NEXT_TURN, NONE, RUNNING, TICK, WAITING, Grid, Ints, one
+from escala.kernel.slurm.lists import add_running, enqueue, push_end, sort_queue
+from escala.kernel.slurm.tables import (
+    ASKED,
+    LAST_UPDATE,
+    N_QUEUE,
+    NEXT_TURN,
+    NONE,
+    RUNNING,
+    TICK,
+    WAITING,
+    Grid,
+    Ints,
+    one,
+)
 
 
 @compiled
@@ -64,3 +77,11 @@ def go_on(table: Grid, now: int) -> None:
     w = one(table, 0)
     turn = w.s[NEXT_TURN]
     next_tick(w.s, w.rules, min(now, w.closed.moment[turn, 0]) if turn < w.closed.moment.shape[0] else now)
+
+
+@compiled
+def reorder(table: Grid, now: int) -> None:
+    """The queue anew, now that its jobs have other priorities: something has changed for backfill."""
+    w = one(table, 0)
+    sort_queue(w)
+    w.s[LAST_UPDATE] = unix_s(w.rules, now)

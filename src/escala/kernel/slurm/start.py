@@ -26,6 +26,7 @@ from escala.kernel.slurm.tables import (
     LAST_UPDATE,
     LIMIT_S,
     MOVED,
+    MULTIFACTOR,
     N_ENDED,
     N_FREED,
     N_LATER,
@@ -263,7 +264,7 @@ def submit(w: World, j: int) -> None:
 def _queue(w: World, j: int) -> None:
     w.jobs.state[j] = WAITING
     for record in range(w.jobs.record[j], w.jobs.record[j + 1]):
-        if w.rules.by_priority > 0:
+        if w.rules.by_priority == MULTIFACTOR:
             first_priority(w, record)
         enqueue(w.records, w.lists, w.s, record)
 

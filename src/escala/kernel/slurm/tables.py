@@ -17,6 +17,7 @@ FloatGrid = Annotated[NDArray[np.float64], 2]
 
 NONE = -1
 SECOND = 1_000_000
+BASIC, MULTIFACTOR, TOLD = range(3)  # `Rules.by_priority`
 FAR = 1 << 60
 BEAT_EVERY_S, PURGE_EVERY_S, PURGE_LEAST_S = 30, 60, 10
 CLEANUP_US = 50_000  # from a kill on, until the nodes are clear
@@ -308,7 +309,7 @@ class Rules(NamedTuple):
     least_loaded: int
     by_memory: int
     linear: int  # 1: select/linear
-    by_priority: int
+    by_priority: int  # TOLD: as MULTIFACTOR, but somebody outside says what the priorities are
     weight_size: float
     favor_small: int
     by_time: int  # 1: size counts in relation to the limit
