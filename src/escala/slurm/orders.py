@@ -32,7 +32,7 @@ KEYED = {code: score for score, code in KEYS.items()}
 
 @dataclass(frozen=True)
 class Order:
-    """name: as it stands behind `slurm:`. plan: from the jobs to the order as the kernel knows it (its ordering, keys,
+    """name: of the scheduler, whole. plan: from the jobs to the order as the kernel knows it (its ordering, keys,
     terms, guard and estimate). every_s: between two looks, None: as the score says, or PriorityCalcPeriod. files: as
     `escala.policies.files.policy_files`."""
 
@@ -50,7 +50,7 @@ class Order:
 
 def told_in_order(run: t.World) -> t.World:
     """The tables of a run whose jobs are told their priorities, which are no numbers that settings could mean."""
-    told = t.TOLD if run.rules.by_priority > 0 else 0
+    told = t.TOLD if run.rules.by_priority != t.BASIC else t.BASIC
     return run._replace(rules=run.rules._replace(by_priority=told, min_exempt_priority=2**63 - 1))
 
 
@@ -95,9 +95,8 @@ class Looks:
         waits = self._waiting + s[t.N_QUEUE] + s[t.N_LATER] > 0 or s[t.NEXT_BEGIN] < self._run.lists.begin_us.size
         if not waits and not (self._returns and s[t.N_RUNNING] > 0):
             return found
-        if (
-            self._guard_us < t.FAR and self._came > 0
-        ):  # whoever may be in the queue from now on has not waited it before then
+        if self._guard_us < t.FAR and self._came > 0:
+            # who joins the queue from now on has not waited the guard before then
             found = min(found, self._now + max(self._guard_us, t.SECOND))
         return min(found, self._beat_behind(self._now)) if self._changes else found
 
@@ -125,7 +124,7 @@ class Looks:
         self._tell(rows, places, now)
 
     def _since(self, rows: Ints) -> Ints:
-        """From when on these jobs wait, us: a job that is held does not, but for its others, or its begin time."""
+        """From when on these jobs wait for nothing but room, us; a job that is held has not begun to."""
         jobs = self._run.jobs
         if self._run.rules.always_ages > 0:
             return jobs.submit[rows]
