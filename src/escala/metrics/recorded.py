@@ -1,9 +1,9 @@
 """The waits that a log itself recorded beside those of its replay, over the same jobs: is the replay like the machine?
 
-A replay knows partitions on a site that describes them, and limits, reservations and failures by Slurm's rules alone.
-Where the log's own waits are at hand they show what that costs. A replay *does not resemble* its log where the two mean
-waits differ by more than a factor of `FACTOR` and by more than `LEAST_S`: a rule of thumb that lets other policies of
-the same kind pass, and stops a replay in which nobody waits.
+A replay knows partitions, and nodes that failed, on a site that describes them, and limits and reservations by Slurm's
+rules alone. Where the log's own waits are at hand they show what that costs. A replay *does not resemble* its log where
+the two mean waits differ by more than a factor of `FACTOR` and by more than `LEAST_S`: a rule of thumb that lets other
+policies of the same kind pass, and stops a replay in which nobody waits.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ def sentence(waits: Mapping[str, Waits], reference: str | None = None) -> str:
         )
     return (
         f"{which} the log: jobs waited {_means(waits[name], f' in the mean {here}')} ({_counted(waits[name])}). What "
-        "it says of waits, and of what they cost, may not hold for this machine: limits, reservations and failures "
-        "count under slurm alone, partitions on a site that describes them, and the platform may not be the "
+        "it says of waits, and of what they cost, may not hold for this machine: limits and reservations count under "
+        "slurm alone, partitions and failures on a site that describes them, and the platform may not be the "
         f"log's.{other} escala calibrate says what does not fit."
     )
 
