@@ -15,7 +15,7 @@ from escala.cli.elsewhere import working
 from escala.cli.interrupt import interruptible, keeping
 from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.policies import POINTER
-from escala.cli.prices import OF_KWH, price_of
+from escala.cli.prices import Carbon, Price
 from escala.cli.reading import read_log, read_of
 from escala.cli.recorded import shown_waits
 from escala.cli.remarks import tell_unused
@@ -41,12 +41,6 @@ LEAST = "policy.toml in --out: least energy with waits at most X longer"
 Schedulers = Annotated[str, typer.Option("--schedulers", metavar="A,B,...", help=WHO)]
 Shutdowns = Annotated[str, typer.Option("--shutdowns", metavar="C,D,...", help=SWITCHING)]
 After = Annotated[str | None, typer.Option("--after", metavar="SHARE", help=PAST)]
-Price = Annotated[
-    str | None, typer.Option("--price", metavar="X", help=f"price of a kWh, {OF_KWH}", show_default=False)
-]
-Carbon = Annotated[
-    str | None, typer.Option("--carbon", metavar="G", help=f"g CO2 of a kWh, {OF_KWH}", show_default=False)
-]
 Margin = Annotated[float, typer.Option("--margin", min=0.0, max=10.0, metavar="X", help=LEAST)]
 
 
@@ -85,8 +79,7 @@ def frontier(
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
     opt.check_price(None if price is None else 0.0, currency)
-    money, co2 = price_of(price, "--price"), price_of(carbon, "--carbon")
-    prices = Prices(*(one if isinstance(one, Series) else None for one in (money, co2)))
+    prices = Prices(*(one if isinstance(one, Series) else None for one in (price, carbon)))
     pieces = Pieces(None, None)
     with working(out, "frontier", force=force, on=on, jobs=jobs) as (folder, where, shared):
         with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):
@@ -108,17 +101,18 @@ def frontier(
         if folder is not None:
             (folder / "frontier.json").write_text(json.dumps(plain(document), indent=1) + "\n", encoding="utf-8")
             chosen_by = _write_policy(best, margin, log, machine, folder, out)
-            _write_page(best, folder, (about, machine.power_line), money, co2, currency)
+            _write_page(best, folder, (about, machine.power_line), price, carbon, currency)
     emit(as_json, document, about, *shown(best, currency), *filter(None, [chosen_by]), machine.power_line)
 
 
-def _write_page(best: Frontier, folder: Path, about: tuple[str, str], money: Any, co2: Any, currency: str) -> None:
-    """about: the log and the machine, and its watts, in words; money, co2: of a kWh, a number where it never
+def _write_page(best: Frontier, folder: Path, about: tuple[str, str], price: Any, carbon: Any, currency: str) -> None:
+    """about: the log and the machine, and its watts, in words; price, carbon: of a kWh, a number where it never
     changes."""
     from escala.report import frontier as page
 
-    price, carbon = (one if isinstance(one, float) else None for one in (money, co2))
-    page.write_page(best, folder / PAGE, *about, price=price, carbon=carbon, currency=currency)
+    flat = {"price": price, "carbon": carbon}
+    yearly: dict[str, Any] = {name: one for name, one in flat.items() if isinstance(one, float)}
+    page.write_page(best, folder / PAGE, *about, **yearly, currency=currency)
 
 
 def _digests(prices: Prices) -> dict[str, str]:

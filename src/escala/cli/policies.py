@@ -35,8 +35,8 @@ OWN_LINES = {
     "easy+": "easy:estimate=last2, plans by the mean of the user's last two runs (Tsafrir et al. 2007)",
     "easy++": "easy-sjf:estimate=last2, which tries the others by the same prediction (Tsafrir et al. 2007)",
     "saf": "easy, the others tried by smallest area first (easy-saf)",
-    "slurm": "Slurm's event and backfill passes, by the settings of the platform's slurm.conf or site.toml "
-    "(slurm:KEY=VALUE); slurm:queue=SCORE[:guard=TIME]: under its rules, in the order of a score",
+    "slurm": "Slurm's event and backfill passes, by the platform's slurm.conf or site.toml (slurm:KEY=VALUE), in its "
+    "own order or slurm:queue=SCORE",
     "escala": "easy:queue=escala:guard=24h, a queue in the order of a score that was searched on several logs (docs: "
     "how-to/queue)",
     "rollout": "look-ahead: what fits is tried on sampled futures (rollout:K, K of them, 32; behind it options, "

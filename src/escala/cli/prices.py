@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from escala.cli.options import MOST_PRICE
 from escala.errors import EscalaError
@@ -31,3 +34,26 @@ def price_of(given: str | None, flag: str) -> float | Series | None:
     if not 0.0 <= value <= MOST_PRICE:
         raise EscalaError(f"{flag} {given}: give a number from 0 to {MOST_PRICE:g}, {OF_KWH}")
     return value
+
+
+Price = Annotated[
+    Any,
+    typer.Option(
+        "--price",
+        parser=partial(price_of, flag="--price"),
+        metavar="X",
+        help=f"price of a kWh, {OF_KWH}",
+        show_default=False,
+    ),
+]
+Carbon = Annotated[
+    Any,
+    typer.Option(
+        "--carbon",
+        parser=partial(price_of, flag="--carbon"),
+        metavar="G",
+        help=f"g CO2 of a kWh, {OF_KWH}",
+        show_default=False,
+    ),
+]
+"""As `options.Price` and `options.Carbon`, which the site's file may say too; a float, or a `Series`."""

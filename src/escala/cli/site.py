@@ -19,7 +19,7 @@ from typing import Annotated, Any, NamedTuple, get_args
 import typer
 from typer.models import OptionInfo
 
-from escala.cli import options
+from escala.cli import options, prices
 from escala.cli.terminal import remark
 from escala.errors import EscalaError, quoted
 
@@ -157,7 +157,8 @@ def configured(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 def _is_shared(option: OptionInfo) -> bool:
-    return any(option is shared for shared, _ in SHARED)
+    wider = (option_of(prices.Price), option_of(prices.Carbon))
+    return any(option is shared for shared in (*(shared for shared, _ in SHARED), *wider))
 
 
 def _is_from_file(context: typer.Context, name: str) -> bool:
