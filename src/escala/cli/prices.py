@@ -36,11 +36,18 @@ def price_of(given: str | None, flag: str) -> float | Series | None:
     return value
 
 
+def _parsed(given: str, flag: str) -> float | Series | None:
+    try:
+        return price_of(given, flag)
+    except EscalaError as error:
+        raise typer.BadParameter(str(error).removeprefix(f"{flag} ")) from None
+
+
 Price = Annotated[
     Any,
     typer.Option(
         "--price",
-        parser=partial(price_of, flag="--price"),
+        parser=partial(_parsed, flag="--price"),
         metavar="X",
         help=f"price of a kWh, {OF_KWH}",
         show_default=False,
@@ -50,7 +57,7 @@ Carbon = Annotated[
     Any,
     typer.Option(
         "--carbon",
-        parser=partial(price_of, flag="--carbon"),
+        parser=partial(_parsed, flag="--carbon"),
         metavar="G",
         help=f"g CO2 of a kWh, {OF_KWH}",
         show_default=False,
