@@ -15,7 +15,7 @@ from escala.cli.elsewhere import working
 from escala.cli.interrupt import interruptible, keeping
 from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.policies import POINTER
-from escala.cli.prices import Carbon, Price
+from escala.cli.prices import Carbon, Price, price_of
 from escala.cli.reading import read_log, read_of
 from escala.cli.recorded import shown_waits
 from escala.cli.remarks import tell_unused
@@ -79,7 +79,8 @@ def frontier(
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
     opt.check_price(None if price is None else 0.0, currency)
-    prices = Prices(*(one if isinstance(one, Series) else None for one in (price, carbon)))
+    money, co2 = price_of(price, "--price"), price_of(carbon, "--carbon")
+    prices = Prices(*(one if isinstance(one, Series) else None for one in (money, co2)))
     pieces = Pieces(None, None)
     with working(out, "frontier", force=force, on=on, jobs=jobs) as (folder, where, shared):
         with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):
@@ -101,7 +102,7 @@ def frontier(
         if folder is not None:
             (folder / "frontier.json").write_text(json.dumps(plain(document), indent=1) + "\n", encoding="utf-8")
             chosen_by = _write_policy(best, margin, log, machine, folder, out)
-            _write_page(best, folder, (about, machine.power_line), price, carbon, currency)
+            _write_page(best, folder, (about, machine.power_line), money, co2, currency)
     emit(as_json, document, about, *shown(best, currency), *filter(None, [chosen_by]), machine.power_line)
 
 

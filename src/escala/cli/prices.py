@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -36,31 +35,10 @@ def price_of(given: str | None, flag: str) -> float | Series | None:
     return value
 
 
-def _parsed(given: str, flag: str) -> float | Series | None:
-    try:
-        return price_of(given, flag)
-    except EscalaError as error:
-        raise typer.BadParameter(str(error).removeprefix(f"{flag} ")) from None
-
-
 Price = Annotated[
-    Any,
-    typer.Option(
-        "--price",
-        parser=partial(_parsed, flag="--price"),
-        metavar="X",
-        help=f"price of a kWh, {OF_KWH}",
-        show_default=False,
-    ),
+    str | None, typer.Option("--price", metavar="X", help=f"price of a kWh, {OF_KWH}", show_default=False)
 ]
 Carbon = Annotated[
-    Any,
-    typer.Option(
-        "--carbon",
-        parser=partial(_parsed, flag="--carbon"),
-        metavar="G",
-        help=f"g CO2 of a kWh, {OF_KWH}",
-        show_default=False,
-    ),
+    str | None, typer.Option("--carbon", metavar="G", help=f"g CO2 of a kWh, {OF_KWH}", show_default=False)
 ]
-"""As `options.Price` and `options.Carbon`, which the site's file may say too; a float, or a `Series`."""
+"""As `options.Price` and `options.Carbon`, which the site's file may say too, and files beside; see `price_of`."""

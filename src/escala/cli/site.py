@@ -130,7 +130,9 @@ def configured(verb: Callable[..., None]) -> Callable[..., None]:
         if path is None or str(path) == NOT_ANY or context.resilient_parsing:
             return None
         entries = read_site(path)
-        context.default_map = {taken[name]: value for name, value in entries.items() if name in taken}
+        texts = {name for name, entry in own.items() if _takes_more(option_of(entry.annotation))}
+        told = {taken[name]: value for name, value in entries.items() if name in taken}
+        context.default_map = {name: str(value) if name in texts else value for name, value in told.items()}
         return path
 
     config = typer.Option(
@@ -157,8 +159,12 @@ def configured(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 def _is_shared(option: OptionInfo) -> bool:
-    wider = (option_of(prices.Price), option_of(prices.Carbon))
-    return any(option is shared for shared in (*(shared for shared, _ in SHARED), *wider))
+    return _takes_more(option) or any(option is shared for shared, _ in SHARED)
+
+
+def _takes_more(option: OptionInfo | None) -> bool:
+    """Is it one of the file's keys, of which a verb takes a file too, as a text?"""
+    return option is not None and any(option is option_of(one) for one in (prices.Price, prices.Carbon))
 
 
 def _is_from_file(context: typer.Context, name: str) -> bool:
